@@ -1,0 +1,84 @@
+/* shard/shard.h - the shard's one door: a request in, an answer out.
+ *
+ * The frontend turns an HTTP request into a struct shard_request and gets a struct
+ * shard_answer back. Today it is a direct call inside one process; the struct holds
+ * nothing that could not travel (no handler, no connection), so that a process of its own needs no
+ * other interface. This header and tools/tools.def are all that server/ sees of shard/.
+ *
+ * Order      shard_new -> shard_call from any thread -> shard_free (waits for calls to end).
+ * Ownership  The request, its objects and args are copied where they outlive the call, except
+ *            `store` and `cancel`, which the caller keeps valid until the answer. The answer's
+ *            body moves to the callback, which frees it with free().
+ * Threads    The callback runs once, on a worker or (for refusals) inside shard_call.
+ */
+#ifndef SHARD_H
+#define SHARD_H
+
+#include <stdatomic.h>
+
+#include "lib/base/arena.h"
+#include "lib/base/buf.h"
+#include "lib/objstore/objstore.h"
+#include "lib/run/workers.h"
+
+struct shard;
+
+/* What is asked. TOOL: one of tools.def, by id in `tool`; the others are ours (docs/api.md). */
+enum shard_op {
+    SHARD_TRACKS,
+    SHARD_WINDOW,
+    SHARD_EVENT,
+    SHARD_NEIGHBOUR,
+    SHARD_SEARCH,
+    SHARD_AGGREGATE,
+    SHARD_PROGRESS,
+    SHARD_TOOL,
+    SHARD_RUN_TOOLS,   /* XProf's list of tools that make sense, from the first object */
+    SHARD_MODULE_LIST, /* XProf's HLO module names of all objects */
+};
+
+/* One host's profile. */
+struct shard_object {
+    struct xp_store *store;
+    const char *key, *host;
+    uint64_t generation, size;
+    bool gz;
+};
+
+struct shard_arg {
+    struct xp_span name, value; /* decoded */
+};
+
+struct shard_request {
+    enum shard_op op;
+    const char *tool;
+    const struct shard_object *objects;
+    size_t nobjects;
+    const struct shard_arg *args;
+    size_t nargs;
+    bool gzip;                 /* the asker takes gzip: large answers come encoded anyway */
+    const atomic_bool *cancel; /* NULL: cannot be cancelled */
+};
+
+struct shard_answer {
+    struct xp_error error; /* status XP_OK: the rest is the answer */
+    const char *content_type;
+    uint8_t *body;
+    size_t body_n;
+    bool encoded;  /* body is gzip */
+    bool volatile_answer; /* something is still loading: do not cache */
+    uint64_t version; /* of what was read: for the ETag, together with the request */
+};
+
+typedef void (*shard_answer_fn)(void *ctx, struct shard_answer *a);
+
+struct shard *shard_new(struct xp_workers *w, uint64_t memory_budget);
+void shard_free(struct shard *s);
+void shard_call(struct shard *s, const struct shard_request *req, shard_answer_fn fn, void *ctx);
+
+struct shard_stats {
+    uint64_t parts, pinned, bytes, budget, hits, loads, evictions, refused, cancelled;
+};
+void shard_stats(struct shard *s, struct shard_stats *out);
+
+#endif

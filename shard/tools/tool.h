@@ -1,0 +1,46 @@
+/* shard/tools/tool.h - what a tool is: one file tool_<name>.c and one row of tools.def.
+ *
+ * A tool with `answer` sees all hosts' parts at once, in the order asked (the trace viewers). A
+ * tool with map/merge/render turns one host into a small partial, joins partials in any order,
+ * and writes the joined one: that is the road that scales over shards.
+ *
+ * Parts are pinned and wholly loaded while a tool runs; it runs on a worker, polls out_cancelled
+ * in long loops, and takes scratch memory from `scratch`, which is dropped after it.
+ * Errors: XP_NOT_FOUND is XProf's "No Data" (404) on the compatible routes.
+ */
+#ifndef SHARD_TOOL_H
+#define SHARD_TOOL_H
+
+#include "shard/out.h"
+#include "shard/store/part.h"
+
+struct tool_args {
+    const struct tool_arg {
+        struct xp_span name, value;
+    } *args;
+    size_t n;
+};
+
+/* The first value of name; false when absent. */
+bool tool_arg(const struct tool_args *a, const char *name, struct xp_span *value);
+
+struct tool_host {
+    struct part *part;
+    struct xp_span name; /* host name: the file's, without its suffix */
+};
+
+struct tool {
+    const char *id;
+    enum xp_status (*answer)(const struct tool_host *hosts, size_t n, const struct tool_args *args,
+                             struct xp_arena *scratch, struct out *out, struct xp_error *err);
+    enum xp_status (*map)(const struct part *part, const struct tool_args *args,
+                          struct xp_arena *a, struct xp_span *partial, struct xp_error *err);
+    enum xp_status (*merge)(struct xp_span x, struct xp_span y, struct xp_arena *a,
+                            struct xp_span *both, struct xp_error *err);
+    enum xp_status (*render)(struct xp_span merged, const struct tool_args *args, struct out *out,
+                             struct xp_error *err);
+};
+
+const struct tool *tool_find(struct xp_span id);
+
+#endif
