@@ -68,7 +68,7 @@ static inline int64_t xp_unzigzag(uint64_t v)
 
 static inline struct xp_pb xp_pb_open(struct xp_span s)
 {
-    return (struct xp_pb){s.p, s.p + s.n, false};
+    return (struct xp_pb){s.p, s.n ? s.p + s.n : s.p, false};
 }
 
 /* The next field into *f; false at the end or when malformed (then r->bad). */

@@ -4,9 +4,14 @@
 
 #include "lib/base/buf.h"
 
+/* Steps over one character at p < end: its bytes, with *ok true; or, with *ok false, the bytes
+ * that one U+FFFD stands for (what could begin a character and does not end one, as browsers
+ * and Python replace it). At least 1. */
+size_t xp_utf8_step(const uint8_t *p, const uint8_t *end, bool *ok);
+
 bool xp_utf8_valid(struct xp_span s);
 
-/* Appends s with each maximal ill-formed run's bytes replaced by U+FFFD. */
+/* Appends s with ill-formed bytes replaced by U+FFFD, see xp_utf8_step. */
 void xp_utf8_append(struct xp_buf *b, struct xp_span s);
 
 #endif
