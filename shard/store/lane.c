@@ -1,0 +1,156 @@
+#include "shard/store/lane_int.h"
+
+uint64_t lane_count(const struct lane *l)
+{
+    return l->count;
+}
+
+void lane_span(const struct lane *l, int64_t *begin_ps, int64_t *end_ps)
+{
+    *begin_ps = l->count ? lane_block(l, 0)->begin_ps : 0;
+    *end_ps = l->count ? lane_block(l, l->nblocks - 1)->end_ps : 0;
+}
+
+int lane_levels(const struct lane *l)
+{
+    return l->levels;
+}
+
+static uint64_t nodes_above(uint64_t n)
+{
+    return (n + LANE_FAN - 1) / LANE_FAN;
+}
+
+uint64_t lane_nodes(const struct lane *l, int level)
+{
+    if (level < 0 || level >= l->levels)
+        return 0;
+    uint64_t n = l->nblocks;
+    while (level-- > 0)
+        n = nodes_above(n);
+    return n;
+}
+
+static const struct lane_up *up_node(const struct lane *l, int level, uint64_t i)
+{
+    const struct lane_up *up = l->up;
+    uint64_t n = nodes_above(l->nblocks);
+    while (--level > 0) {
+        up += n;
+        n = nodes_above(n);
+    }
+    return &up[i];
+}
+
+void lane_node_get(const struct lane *l, int level, uint64_t i, struct lane_node *out)
+{
+    XP_ASSERT(i < lane_nodes(l, level));
+    uint64_t per = LANE_BLOCK; /* LANE_FAN^11 * LANE_BLOCK is 2^50 */
+    for (int k = 0; k < level; k++)
+        per *= LANE_FAN;
+    out->first = i * per;
+    out->count = l->count - out->first < per ? l->count - out->first : per;
+#define COPY(n)                                                                                    \
+    out->begin_ps = (n)->begin_ps, out->end_ps = (n)->end_ps, out->busy_ps = (n)->busy_ps,         \
+    out->max_gap_ps = (n)->max_gap_ps, out->longest_ps = (n)->longest_ps,                          \
+    out->longest_begin_ps = (n)->longest_begin_ps, out->longest_name = (n)->longest_name,          \
+    out->longest_at = (n)->longest_at
+    if (level == 0) {
+        const struct lane_block *b = lane_block(l, i);
+        COPY(b);
+    } else {
+        const struct lane_up *u = up_node(l, level, i);
+        COPY(u);
+    }
+#undef COPY
+}
+
+/* Opens block i (which may be one past the last) at its first event. */
+static void open_block(struct lane_cursor *c, uint64_t i)
+{
+    c->block = i;
+    c->ord = i * LANE_BLOCK;
+    c->left = 0;
+    if (i >= c->lane->nblocks) {
+        c->ord = c->lane->count;
+        return;
+    }
+    const struct lane_block *b = lane_block(c->lane, i);
+    struct lane_unpack u = lane_unpack_open(b);
+    c->p = u.p;
+    c->prev_end = u.prev_end;
+    c->prev_at = u.prev_at;
+    c->flags = u.flags;
+    c->left = b->count;
+}
+
+static bool ready(struct lane_cursor *c)
+{
+    if (!c->left && c->block < c->lane->nblocks)
+        open_block(c, c->block + 1);
+    return c->left > 0;
+}
+
+bool lane_next(struct lane_cursor *c, struct lane_event *ev)
+{
+    if (!ready(c))
+        return false;
+    struct lane_unpack u = {c->p, c->prev_end, c->prev_at, c->flags};
+    lane_unpack_next(&u, ev);
+    ev->ord = c->ord++;
+    c->p = u.p;
+    c->prev_end = u.prev_end;
+    c->prev_at = u.prev_at;
+    c->left--;
+    return true;
+}
+
+size_t lane_next_block(struct lane_cursor *c, struct lane_event ev[LANE_BLOCK])
+{
+    if (!ready(c))
+        return 0;
+    struct lane_unpack u = {c->p, c->prev_end, c->prev_at, c->flags};
+    size_t n = c->left;
+    lane_unpack_many(&u, ev, n, c->ord);
+    open_block(c, c->block + 1);
+    return n;
+}
+
+/* First block whose end is at or after t. */
+static uint64_t find_block(const struct lane *l, int64_t t_ps)
+{
+    uint64_t lo = 0, hi = l->nblocks;
+    while (lo < hi) {
+        uint64_t mid = lo + (hi - lo) / 2;
+        if (lane_block(l, mid)->end_ps < t_ps)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+void lane_seek(struct lane_cursor *c, const struct lane *l, int64_t t_ps)
+{
+    *c = (struct lane_cursor){.lane = l};
+    open_block(c, find_block(l, t_ps));
+    struct lane_event ev;
+    struct lane_cursor before = *c;
+    while (lane_next(c, &ev)) {
+        if (ev.end_ps > t_ps || (ev.end_ps == ev.begin_ps && ev.begin_ps >= t_ps))
+            break;
+        before = *c;
+    }
+    *c = before;
+}
+
+void lane_seek_ord(struct lane_cursor *c, const struct lane *l, uint64_t ord)
+{
+    *c = (struct lane_cursor){.lane = l};
+    if (ord >= l->count)
+        ord = l->count;
+    open_block(c, ord / LANE_BLOCK);
+    struct lane_event ev;
+    while (c->ord < ord && lane_next(c, &ev))
+        ;
+}

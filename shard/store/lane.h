@@ -1,0 +1,80 @@
+/* shard/store/lane.h - events that do not overlap, in order of time, packed.
+ *
+ * A line's events are dealt into lanes: an event goes to the lowest lane that is free at its
+ * begin (the last event there ended at or before it). Properly nested events thus land at
+ * their stack depth; partly overlapping ones get lanes of their own. Within a lane begins
+ * ascend and no two events overlap, which makes a lane cheap to pack (the gap to the previous
+ * end instead of a begin), to search (at most one event spans an instant) and to summarise.
+ *
+ * Format     Blocks of LANE_BLOCK events. Per event four varints: gap from the previous end
+ *            (the first of a block: from the block's begin, so 0), duration, name id, distance
+ *            in the file from the previous event of the lane (zigzag). 8-12 bytes an event on
+ *            real profiles; measured against other layouts in docs/benchmarks.md. Code outside
+ *            store/ sees only cursors, so the format may change.
+ * Pyramid    Level 0 has one node a block, level k+1 one node for LANE_FAN nodes of level k, up
+ *            to a single root.
+ * Times      int64 picoseconds relative to the line's timestamp ("line time"); add
+ *            line->base_ps for session time. Durations are >= 0 here: a negative or
+ *            overflowing one in the file is kept as 0 / clamped and counted in the line.
+ * Threads    A finished lane is immutable; cursors are independent.
+ */
+#ifndef SHARD_LANE_H
+#define SHARD_LANE_H
+
+#include "lib/base/arena.h"
+#include "lib/base/status.h"
+
+#define LANE_BLOCK 64
+#define LANE_FAN 16
+#define LANE_LEVELS 12
+#define LANE_MAX 255 /* lanes a line; events that find none free go to the last and may overlap */
+
+struct lane_event {
+    int64_t begin_ps, end_ps; /* line time */
+    uint32_t name;            /* index into the plane's event metadata */
+    uint64_t at;              /* offset of the XEvent message in the object: the event's id */
+    uint64_t ord;             /* position in the lane */
+};
+
+struct lane_node {
+    int64_t begin_ps, end_ps; /* of the first and the last event below */
+    int64_t busy_ps;          /* sum of durations below */
+    int64_t max_gap_ps;       /* longest pause between neighbours below */
+    uint64_t first, count;    /* events below: ordinals [first, first + count) */
+    int64_t longest_ps;       /* the longest event below: its duration, begin, name, at */
+    int64_t longest_begin_ps;
+    uint32_t longest_name;
+    uint64_t longest_at;
+};
+
+struct lane; /* see lane_int.h */
+
+uint64_t lane_count(const struct lane *l);
+/* First begin and last end; both 0 when empty. */
+void lane_span(const struct lane *l, int64_t *begin_ps, int64_t *end_ps);
+
+int lane_levels(const struct lane *l);                /* 0 when empty */
+uint64_t lane_nodes(const struct lane *l, int level); /* nodes on a level */
+void lane_node_get(const struct lane *l, int level, uint64_t i, struct lane_node *out);
+
+struct lane_cursor {
+    const struct lane *lane;
+    const uint8_t *p;
+    uint64_t block, ord;
+    uint32_t left; /* events left in the block */
+    uint8_t flags; /* of the block */
+    int64_t prev_end;
+    uint64_t prev_at;
+};
+
+/* At the first event whose end is after t_ps (so also one that spans it), or, for events of no
+ * length, whose begin is at or after t_ps. */
+void lane_seek(struct lane_cursor *c, const struct lane *l, int64_t t_ps);
+/* At event number ord (a block's begin is cheapest). */
+void lane_seek_ord(struct lane_cursor *c, const struct lane *l, uint64_t ord);
+/* The event at the cursor, which moves on; false at the end. */
+bool lane_next(struct lane_cursor *c, struct lane_event *ev);
+/* Decodes the rest of the cursor's block at once: up to LANE_BLOCK events; 0 at the end. */
+size_t lane_next_block(struct lane_cursor *c, struct lane_event ev[LANE_BLOCK]);
+
+#endif

@@ -1,0 +1,115 @@
+/* shard/store/lane_int.h - what lane.c, lane_pack.c and line_builder.c share.
+ *
+ * A lane is a directory of blocks, each block a few hundred packed bytes somewhere in the
+ * part's arena. The directory is cut into segments of LANE_SEG blocks so that it grows without
+ * ever being copied. Above it lie the pyramid's upper levels, one array, level 1 first.
+ *
+ * A pen stages one block of one lane unpacked and writes it out when it is full; its memory is
+ * scratch and is used again for the next line.
+ */
+#ifndef SHARD_LANE_INT_H
+#define SHARD_LANE_INT_H
+
+#include "lib/base/pb_wire.h"
+#include "shard/store/lane.h"
+
+#define LANE_SEG 64
+
+/* Line times are clamped to +-LANE_TIME_MAX, so that no difference of two overflows. */
+#define LANE_TIME_MAX ((INT64_C(1) << 62) - 1)
+
+struct lane_raw {
+    int64_t begin_ps, end_ps;
+    uint64_t at;
+    uint32_t name;
+};
+
+struct lane_block {
+    const uint8_t *data;
+    int64_t begin_ps, end_ps;
+    int64_t busy_ps, max_gap_ps;
+    int64_t longest_ps, longest_begin_ps;
+    uint64_t first_at, longest_at;
+    uint32_t longest_name;
+    uint16_t bytes;
+    uint8_t count; /* 1..LANE_BLOCK */
+    uint8_t flags; /* of lane_pack.c */
+};
+
+/* A node of level 1 and up; its place in the level tells what it spans. */
+struct lane_up {
+    int64_t begin_ps, end_ps;
+    int64_t busy_ps, max_gap_ps;
+    int64_t longest_ps, longest_begin_ps;
+    uint64_t longest_at;
+    uint32_t longest_name;
+};
+
+struct lane {
+    uint64_t count, nblocks;
+    struct lane_block **segs;
+    struct lane_up *up;
+    int levels;
+};
+
+static inline const struct lane_block *lane_block(const struct lane *l, uint64_t i)
+{
+    return &l->segs[i / LANE_SEG][i % LANE_SEG];
+}
+
+static inline int64_t lane_add_sat(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+/* --- lane_pack.c: the bytes of one block --- */
+
+/* Room a packed block may need, with what the packer writes past its end. */
+#define LANE_PACK_MAX (LANE_BLOCK * 40 + 16)
+/* Bytes that must be readable behind a packed block. */
+#define LANE_PACK_PAD 0
+
+/* Packs ev[0..n) to out; sets b->flags. Returns the bytes used. */
+size_t lane_pack(const struct lane_raw *ev, uint32_t n, struct lane_block *b, uint8_t *out);
+
+/* The events of a block one by one. */
+struct lane_unpack {
+    const uint8_t *p;
+    int64_t prev_end;
+    uint64_t prev_at;
+    uint8_t flags;
+};
+static inline struct lane_unpack lane_unpack_open(const struct lane_block *b)
+{
+    return (struct lane_unpack){b->data, b->begin_ps, b->first_at, b->flags};
+}
+void lane_unpack_next(struct lane_unpack *u, struct lane_event *ev);
+void lane_unpack_many(struct lane_unpack *u, struct lane_event *ev, size_t n, uint64_t ord);
+
+/* --- line_builder.c --- */
+
+struct lane_pen {
+    struct lane_raw ev[LANE_BLOCK];
+    struct lane_block blk[LANE_SEG];
+    uint32_t n, nblk; /* staged events, blocks of the open segment */
+    struct lane_block **segs;
+    uint32_t nsegs, cap;
+    int64_t last_end; /* of the blocks so far: ends never fall, so that they can be searched */
+};
+
+void lane_pen_reset(struct lane_pen *pen);
+/* False when the arena is spent. */
+bool lane_pen_add(struct lane_pen *pen, const struct lane_raw *ev, struct xp_arena *scratch,
+                  struct xp_bump *out);
+/* Closes the lane; NULL when the arena is spent. The pen is empty again. */
+struct lane *lane_pen_end(struct lane_pen *pen, struct xp_arena *scratch, struct xp_bump *out);
+
+/* A builder whose scratch is in one arena and whose lanes go to `out`; it may be used for line
+ * after line: line_builder_end empties it. */
+struct line_builder *line_builder_on(struct xp_arena *scratch, struct xp_bump *out);
+enum xp_status line_builder_add_many(struct line_builder *b, const struct lane_raw *ev, size_t n);
+/* Forgets what was added. */
+void line_builder_reset(struct line_builder *b);
+
+#endif

@@ -1,0 +1,353 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "shard/store/lane_int.h"
+#include "shard/store/part.h"
+
+static uint64_t rng_state = 1;
+
+static uint64_t rng(void)
+{
+    rng_state ^= rng_state << 13;
+    rng_state ^= rng_state >> 7;
+    rng_state ^= rng_state << 17;
+    return rng_state;
+}
+
+static int by_time(const void *x, const void *y)
+{
+    const struct lane_raw *a = x, *b = y;
+    if (a->begin_ps != b->begin_ps)
+        return a->begin_ps < b->begin_ps ? -1 : 1;
+    if (a->end_ps != b->end_ps)
+        return a->end_ps > b->end_ps ? -1 : 1;
+    return a->at < b->at ? -1 : a->at > b->at;
+}
+
+static struct lane_raw *random_events(size_t n, uint64_t unit, uint64_t spread, uint64_t longest)
+{
+    struct lane_raw *ev = test_malloc(n * sizeof *ev);
+    for (size_t i = 0; i < n; i++) {
+        ev[i].begin_ps = (int64_t)(rng() % spread * unit) - 1000;
+        uint64_t dur = rng() % 8 ? rng() % longest : rng() % 4 ? 0 : rng() % (longest * 100);
+        ev[i].end_ps = ev[i].begin_ps + (int64_t)(dur * unit);
+        ev[i].name = (uint32_t)(rng() % 5000);
+        ev[i].at = 1000 + i * 30;
+    }
+    qsort(ev, n, sizeof *ev, by_time);
+    return ev;
+}
+
+static void fill(struct part_line *line, struct xp_arena *a, const struct lane_raw *ev, size_t n)
+{
+    struct line_builder *b = line_builder_new(a);
+    assert_non_null(b);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(line_builder_add(b, ev[i].begin_ps, ev[i].end_ps, ev[i].name, ev[i].at),
+                         XP_OK);
+    assert_int_equal(line_builder_end(b, line), XP_OK);
+}
+
+static void lanes_hold_exactly_the_events_and_never_overlap(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 30; round++) {
+        size_t n = 1 + rng() % 5000;
+        struct lane_raw *ev = random_events(n, round % 2 ? 1000 : 7, n * 50, 200);
+        struct xp_arena *a = xp_arena_new(NULL);
+        struct part_line line = {.base_ps = 5};
+        fill(&line, a, ev, n);
+        assert_int_equal(line.nevents, n);
+        assert_int_equal(line.overflow, 0);
+        assert_int_equal(line.begin_ps, ev[0].begin_ps + 5);
+        struct line_cursor c;
+        assert_int_equal(line_seek(&c, &line, INT64_MIN, a), XP_OK);
+        struct lane_event got;
+        int64_t ends[LANE_MAX];
+        for (int i = 0; i < LANE_MAX; i++)
+            ends[i] = INT64_MIN;
+        uint32_t lane;
+        for (size_t i = 0; i < n; i++) {
+            assert_true(line_next(&c, &got, &lane));
+            assert_int_equal(got.begin_ps, ev[i].begin_ps);
+            assert_int_equal(got.end_ps, ev[i].end_ps);
+            assert_int_equal(got.name, ev[i].name);
+            assert_int_equal(got.at, ev[i].at);
+            assert_true(got.begin_ps >= ends[lane]);
+            for (uint32_t below = 0; below < lane; below++)
+                assert_true(ends[below] > got.begin_ps); /* the lowest free one was taken */
+            ends[lane] = got.end_ps;
+        }
+        assert_false(line_next(&c, &got, NULL));
+        xp_arena_free(a);
+        test_free(ev);
+    }
+}
+
+static void check_node(const struct lane *l, const struct lane_event *ev, int level, uint64_t i)
+{
+    struct lane_node n;
+    lane_node_get(l, level, i, &n);
+    const struct lane_event *e = &ev[n.first];
+    int64_t busy = 0, gap = 0, longest = -1;
+    for (uint64_t k = 0; k < n.count; k++) {
+        int64_t dur = e[k].end_ps - e[k].begin_ps;
+        busy += dur;
+        if (dur > longest)
+            longest = dur;
+        if (k && e[k].begin_ps - e[k - 1].end_ps > gap)
+            gap = e[k].begin_ps - e[k - 1].end_ps;
+    }
+    assert_int_equal(n.begin_ps, e[0].begin_ps);
+    assert_int_equal(n.end_ps, e[n.count - 1].end_ps);
+    assert_int_equal(n.busy_ps, busy);
+    assert_int_equal(n.max_gap_ps, gap);
+    assert_int_equal(n.longest_ps, longest);
+    bool found = false;
+    for (uint64_t k = 0; k < n.count; k++)
+        found |= e[k].at == n.longest_at && e[k].name == n.longest_name &&
+                 e[k].begin_ps == n.longest_begin_ps && e[k].end_ps - e[k].begin_ps == longest;
+    assert_true(found);
+}
+
+static struct lane_event *unpack(const struct lane *l)
+{
+    struct lane_event *ev = test_malloc((lane_count(l) + LANE_BLOCK) * sizeof *ev);
+    struct lane_cursor c;
+    lane_seek(&c, l, INT64_MIN);
+    size_t n = 0, k;
+    while ((k = lane_next_block(&c, ev + n)))
+        n += k;
+    assert_int_equal(n, lane_count(l));
+    return ev;
+}
+
+static void pyramid_nodes_equal_recomputation(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {1, 63, 64, 65, 1024, 1025, 16384, 16385, 70001};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        struct lane_raw *ev = random_events(sizes[s], 1, sizes[s] * 300, 200);
+        struct xp_arena *a = xp_arena_new(NULL);
+        struct part_line line = {0};
+        fill(&line, a, ev, sizes[s]);
+        for (uint32_t i = 0; i < line.nlanes; i++) {
+            const struct lane *l = line.lanes[i];
+            struct lane_event *all = unpack(l);
+            for (int level = 0; level < lane_levels(l); level++) {
+                uint64_t covered = 0;
+                for (uint64_t k = 0; k < lane_nodes(l, level); k++) {
+                    struct lane_node n;
+                    lane_node_get(l, level, k, &n);
+                    assert_int_equal(n.first, covered);
+                    covered += n.count;
+                    check_node(l, all, level, k);
+                }
+                assert_int_equal(covered, lane_count(l));
+            }
+            assert_int_equal(lane_nodes(l, lane_levels(l) - 1), 1);
+            assert_int_equal(lane_nodes(l, lane_levels(l)), 0);
+            test_free(all);
+        }
+        xp_arena_free(a);
+        test_free(ev);
+    }
+}
+
+static void same_event(const struct lane_event *a, const struct lane_event *b)
+{
+    assert_int_equal(a->begin_ps, b->begin_ps);
+    assert_int_equal(a->end_ps, b->end_ps);
+    assert_int_equal(a->name, b->name);
+    assert_int_equal(a->at, b->at);
+    assert_int_equal(a->ord, b->ord);
+}
+
+static void seek_equals_linear_scan(void **state)
+{
+    (void)state;
+    struct lane_raw *ev = random_events(3000, 10, 9000, 5);
+    struct xp_arena *a = xp_arena_new(NULL);
+    struct part_line line = {0};
+    fill(&line, a, ev, 3000);
+    for (uint32_t i = 0; i < line.nlanes; i++) {
+        const struct lane *l = line.lanes[i];
+        struct lane_event *all = unpack(l);
+        for (int round = 0; round < 500; round++) {
+            int64_t t = (int64_t)(rng() % 95000) - 3000;
+            if (round % 2)
+                t = round % 4 == 1 ? all[rng() % lane_count(l)].end_ps
+                                   : all[rng() % lane_count(l)].begin_ps;
+            uint64_t want = 0;
+            while (want < lane_count(l) &&
+                   !(all[want].end_ps > t ||
+                     (all[want].begin_ps == all[want].end_ps && all[want].begin_ps >= t)))
+                want++;
+            struct lane_cursor c;
+            struct lane_event got;
+            lane_seek(&c, l, t);
+            assert_int_equal(lane_next(&c, &got), want < lane_count(l));
+            if (want < lane_count(l)) {
+                assert_int_equal(got.ord, want);
+                assert_int_equal(got.at, all[want].at);
+            }
+            uint64_t ord = rng() % (lane_count(l) + 2);
+            lane_seek_ord(&c, l, ord);
+            assert_int_equal(lane_next(&c, &got), ord < lane_count(l));
+            if (ord < lane_count(l))
+                same_event(&got, &all[ord]);
+        }
+        test_free(all);
+    }
+    xp_arena_free(a);
+    test_free(ev);
+}
+
+static void next_block_and_next_give_the_same_events(void **state)
+{
+    (void)state;
+    struct lane_raw *ev = random_events(1000, 1000, 1000000, 5);
+    struct xp_arena *a = xp_arena_new(NULL);
+    struct part_line line = {0};
+    fill(&line, a, ev, 1000);
+    const struct lane *l = line.lanes[0];
+    struct lane_event *all = unpack(l);
+    struct lane_cursor c;
+    lane_seek_ord(&c, l, 30);
+    struct lane_event block[LANE_BLOCK], one;
+    assert_int_equal(lane_next_block(&c, block), LANE_BLOCK - 30);
+    assert_int_equal(block[0].ord, 30);
+    for (int i = 0; i < 34; i++)
+        same_event(&block[i], &all[30 + i]);
+    assert_true(lane_next(&c, &one));
+    assert_int_equal(one.ord, 64);
+    lane_seek_ord(&c, l, lane_count(l));
+    assert_int_equal(lane_next_block(&c, block), 0);
+    assert_int_equal(lane_next_block(&c, block), 0);
+    assert_false(lane_next(&c, &one));
+    test_free(all);
+    xp_arena_free(a);
+    test_free(ev);
+}
+
+static void events_beyond_the_last_lane_are_kept_and_counted(void **state)
+{
+    (void)state;
+    struct xp_arena *a = xp_arena_new(NULL);
+    struct part_line line = {0};
+    struct line_builder *b = line_builder_new(a);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(line_builder_add(b, i, 100000 + i * 3 % 70, (uint32_t)i, (uint64_t)i * 9),
+                         XP_OK);
+    assert_int_equal(line_builder_end(b, &line), XP_OK);
+    assert_int_equal(line.nlanes, LANE_MAX);
+    assert_int_equal(line.overflow, 1000 - LANE_MAX);
+    struct line_cursor c;
+    assert_int_equal(line_seek(&c, &line, INT64_MIN, a), XP_OK);
+    struct lane_event ev;
+    for (int i = 0; i < 1000; i++) {
+        assert_true(line_next(&c, &ev, NULL));
+        assert_int_equal(ev.begin_ps, i);
+        assert_int_equal(ev.end_ps, 100000 + i * 3 % 70);
+        assert_int_equal(ev.at, i * 9);
+    }
+    assert_false(line_next(&c, &ev, NULL));
+    xp_arena_free(a);
+}
+
+static void extreme_times_survive(void **state)
+{
+    (void)state;
+    struct xp_arena *a = xp_arena_new(NULL);
+    struct part_line line = {0};
+    struct line_builder *b = line_builder_new(a);
+    assert_int_equal(line_builder_add(b, INT64_MIN, INT64_MIN, UINT32_MAX, 0), XP_OK);
+    assert_int_equal(line_builder_add(b, 0, INT64_MAX, 0, UINT64_MAX), XP_OK);
+    assert_int_equal(line_builder_add(b, INT64_MAX, 0, 1, 3), XP_OK);
+    assert_int_equal(line_builder_add(b, 5, 6, 1, 3), XP_INTERNAL); /* out of order */
+    assert_int_equal(line_builder_end(b, &line), XP_OK);
+    struct line_cursor c;
+    assert_int_equal(line_seek(&c, &line, INT64_MIN, a), XP_OK);
+    struct lane_event ev;
+    assert_true(line_next(&c, &ev, NULL));
+    assert_int_equal(ev.begin_ps, -LANE_TIME_MAX);
+    assert_int_equal(ev.name, UINT32_MAX);
+    assert_true(line_next(&c, &ev, NULL));
+    assert_int_equal(ev.end_ps, LANE_TIME_MAX);
+    assert_int_equal(ev.at, UINT64_MAX);
+    assert_true(line_next(&c, &ev, NULL));
+    assert_int_equal(ev.begin_ps, LANE_TIME_MAX);
+    assert_int_equal(ev.end_ps, LANE_TIME_MAX);
+    assert_false(line_next(&c, &ev, NULL));
+    xp_arena_free(a);
+}
+
+static void an_empty_line_has_no_lanes(void **state)
+{
+    (void)state;
+    struct xp_arena *a = xp_arena_new(NULL);
+    struct part_line line = {0};
+    fill(&line, a, NULL, 0);
+    assert_int_equal(line.nlanes, 0);
+    struct line_cursor c;
+    assert_int_equal(line_seek(&c, &line, 0, a), XP_OK);
+    struct lane_event ev;
+    assert_false(line_next(&c, &ev, NULL));
+    xp_arena_free(a);
+}
+
+static void a_builder_is_empty_again_after_its_end(void **state)
+{
+    (void)state;
+    struct xp_arena *a = xp_arena_new(NULL);
+    struct xp_bump out;
+    xp_bump_init(&out, a);
+    struct line_builder *b = line_builder_on(a, &out);
+    for (int round = 0; round < 3; round++) {
+        struct part_line line = {0};
+        for (int i = 0; i < 10000; i++)
+            assert_int_equal(line_builder_add(b, i * 10, i * 10 + 15 - round * 5, 1, (uint64_t)i),
+                             XP_OK);
+        assert_int_equal(line_builder_end(b, &line), XP_OK);
+        assert_int_equal(line.nevents, 10000);
+        assert_int_equal(line.nlanes, round ? 1 : 2);
+    }
+    xp_arena_free(a);
+}
+
+static void a_spent_budget_is_busy_not_a_crash(void **state)
+{
+    (void)state;
+    for (uint64_t limit = 1; limit < 4000000; limit += 150000) {
+        struct xp_budget budget;
+        xp_budget_init(&budget, limit);
+        struct xp_arena *a = xp_arena_new(&budget);
+        assert_non_null(a);
+        struct line_builder *b = line_builder_new(a);
+        enum xp_status st = b ? XP_OK : XP_BUSY;
+        for (int i = 0; i < 500000 && st == XP_OK; i++)
+            st = line_builder_add(b, i * 10L, i * 10L + 5, (uint32_t)i, (uint64_t)i * 50);
+        assert_int_equal(st, XP_BUSY);
+        xp_arena_free(a);
+        assert_int_equal(budget.used, 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lanes_hold_exactly_the_events_and_never_overlap),
+        cmocka_unit_test(pyramid_nodes_equal_recomputation),
+        cmocka_unit_test(seek_equals_linear_scan),
+        cmocka_unit_test(next_block_and_next_give_the_same_events),
+        cmocka_unit_test(events_beyond_the_last_lane_are_kept_and_counted),
+        cmocka_unit_test(extreme_times_survive),
+        cmocka_unit_test(an_empty_line_has_no_lanes),
+        cmocka_unit_test(a_builder_is_empty_again_after_its_end),
+        cmocka_unit_test(a_spent_budget_is_busy_not_a_crash),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
