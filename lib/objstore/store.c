@@ -1,0 +1,252 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/objstore/objstore_int.h"
+
+const char *xp_key_shorten(const char *key, struct xp_key_text *t)
+{
+    size_t n = strlen(key);
+    if (n < sizeof t->s)
+        snprintf(t->s, sizeof t->s, "%s", key);
+    else
+        snprintf(t->s, sizeof t->s, "...%s", key + n - (sizeof t->s - 4));
+    return t->s;
+}
+
+char *xp_store_join(const char *prefix, const char *name)
+{
+    size_t np = strlen(prefix), nn = strlen(name);
+    char *key = malloc(np + nn + 1);
+    if (!key)
+        return NULL;
+    memcpy(key, prefix, np);
+    memcpy(key + np, name, nn + 1);
+    return key;
+}
+
+/* --- keys --- */
+
+static enum xp_status check_part(const char *key, const char *part, size_t n, struct xp_error *err)
+{
+    struct xp_key_text t;
+    if (n == 0)
+        return xp_fail(err, XP_BAD_REQUEST, 0, "\"%s\" is no key: it has an empty part",
+                       xp_key_shorten(key, &t));
+    if (n == 2 && part[0] == '.' && part[1] == '.')
+        return xp_fail(err, XP_DENIED, 0, "\"%s\" leads outside: \"..\" is not allowed",
+                       xp_key_shorten(key, &t));
+    if (n == 1 && part[0] == '.')
+        return xp_fail(err, XP_BAD_REQUEST, 0, "\"%s\" is no key: it has a \".\" part",
+                       xp_key_shorten(key, &t));
+    return XP_OK;
+}
+
+/* Checks the parts of key[0..n). */
+static enum xp_status check_parts(const char *key, size_t n, struct xp_error *err)
+{
+    struct xp_key_text t;
+    if (n > XP_KEY_MAX)
+        return xp_fail(err, XP_BAD_REQUEST, 0, "a key of %zu bytes is too long (limit %d)", n,
+                       XP_KEY_MAX);
+    if (key[0] == '/')
+        return xp_fail(err, XP_DENIED, 0, "\"%s\" leads outside: keys are relative",
+                       xp_key_shorten(key, &t));
+    size_t from = 0;
+    for (size_t i = 0; i <= n; i++) {
+        if (i < n && key[i] != '/')
+            continue;
+        XP_TRY(check_part(key, key + from, i - from, err));
+        from = i + 1;
+    }
+    return XP_OK;
+}
+
+static enum xp_status check_key(const char *key, struct xp_error *err)
+{
+    return check_parts(key, strlen(key), err);
+}
+
+static enum xp_status check_prefix(const char *prefix, struct xp_error *err)
+{
+    struct xp_key_text t;
+    size_t n = strlen(prefix);
+    if (n == 0)
+        return XP_OK;
+    if (prefix[n - 1] != '/')
+        return xp_fail(err, XP_BAD_REQUEST, 0, "\"%s\" is no prefix: it must end in '/'",
+                       xp_key_shorten(prefix, &t));
+    if (n == 1)
+        return xp_fail(err, XP_DENIED, 0, "\"/\" leads outside: keys are relative");
+    return check_parts(prefix, n - 1, err);
+}
+
+/* --- pages --- */
+
+bool xp_store_page_add(struct xp_store_page *page, const char *prefix, const char *name,
+                       const struct xp_object *what)
+{
+    if ((page->n & (page->n - 1)) == 0) { /* full at each power of two, and at 0 */
+        size_t cap = page->n ? page->n * 2 : 1;
+        struct xp_object *items = realloc(page->items, cap * sizeof *items);
+        if (!items)
+            return false;
+        page->items = items;
+    }
+    struct xp_object *o = &page->items[page->n];
+    *o = *what;
+    o->key = xp_store_join(prefix, name);
+    if (!o->key)
+        return false;
+    page->n++;
+    return true;
+}
+
+void xp_store_page_fini(struct xp_store_page *page)
+{
+    for (size_t i = 0; i < page->n; i++)
+        free(page->items[i].key);
+    free(page->items);
+    free(page->next);
+    *page = (struct xp_store_page){0};
+}
+
+/* --- stores --- */
+
+void xp_store_free(struct xp_store *s)
+{
+    if (!s)
+        return;
+    free(s->name);
+    free(s->label);
+    s->ops->free(s);
+}
+
+const char *xp_store_name(const struct xp_store *s)
+{
+    return s->name;
+}
+
+const char *xp_store_label(const struct xp_store *s)
+{
+    return s->label;
+}
+
+bool xp_store_is_file(const struct xp_store *s)
+{
+    return s->is_file;
+}
+
+enum xp_status xp_store_locate(struct xp_store *s, const char *path, char **prefix,
+                               struct xp_error *err)
+{
+    *prefix = NULL;
+    return s->ops->locate(s, path, prefix, err);
+}
+
+enum xp_status xp_store_list(struct xp_store *s, const char *prefix, bool delimiter,
+                             const char *token, size_t max, struct xp_store_page *page,
+                             struct xp_error *err)
+{
+    *page = (struct xp_store_page){0};
+    XP_TRY(check_prefix(prefix, err));
+    if (max < 1 || max > XP_LIST_MAX)
+        return xp_fail(err, XP_BAD_REQUEST, 0, "a page holds 1 to %d items, not %zu", XP_LIST_MAX,
+                       max);
+    /* A token is the last key of the page before. */
+    if (token && strncmp(token, prefix, strlen(prefix)) != 0)
+        return xp_fail(err, XP_BAD_REQUEST, 0, "the page token belongs to another listing");
+    enum xp_status status = s->ops->list(s, prefix, delimiter, token, max, page, err);
+    if (status != XP_OK)
+        xp_store_page_fini(page);
+    return status;
+}
+
+enum xp_status xp_store_stat(struct xp_store *s, const char *key, struct xp_object *out,
+                             struct xp_error *err)
+{
+    *out = (struct xp_object){0};
+    XP_TRY(check_key(key, err));
+    return s->ops->stat(s, key, out, err);
+}
+
+enum xp_status xp_store_open(struct xp_store *s, const char *key, uint64_t generation,
+                             struct xp_reader **out, struct xp_error *err)
+{
+    *out = NULL;
+    XP_TRY(check_key(key, err));
+    return s->ops->open(s, key, generation, out, err);
+}
+
+enum xp_status xp_store_put_if(struct xp_store *s, const char *key, struct xp_span body,
+                               uint64_t if_generation, uint64_t *generation, struct xp_error *err)
+{
+    *generation = 0;
+    XP_TRY(check_key(key, err));
+    return s->ops->put_if(s, key, body, if_generation, generation, err);
+}
+
+/* --- readers --- */
+
+uint64_t xp_reader_size(const struct xp_reader *r)
+{
+    return r->size;
+}
+
+uint64_t xp_reader_generation(const struct xp_reader *r)
+{
+    return r->generation;
+}
+
+enum xp_status xp_reader_read(struct xp_reader *r, uint64_t off, void *buf, size_t n, size_t *got,
+                              struct xp_error *err)
+{
+    *got = 0;
+    if (off >= r->size || n == 0)
+        return XP_OK;
+    if (n > r->size - off)
+        n = (size_t)(r->size - off);
+    XP_TRY(r->ops->read(r, off, buf, n, err));
+    *got = n;
+    return XP_OK;
+}
+
+void xp_reader_close(struct xp_reader *r)
+{
+    if (r)
+        r->ops->close(r);
+}
+
+/* --- bytes in memory --- */
+
+struct mem_reader {
+    struct xp_reader base;
+    struct xp_span bytes;
+};
+
+static enum xp_status mem_read(struct xp_reader *r, uint64_t off, void *buf, size_t n,
+                               struct xp_error *err)
+{
+    (void)err;
+    memcpy(buf, ((struct mem_reader *)r)->bytes.p + off, n);
+    return XP_OK;
+}
+
+static void mem_close(struct xp_reader *r)
+{
+    free(r);
+}
+
+static const struct xp_reader_ops mem_ops = {.read = mem_read, .close = mem_close};
+
+enum xp_status xp_reader_open_mem(struct xp_span bytes, uint64_t generation, struct xp_reader **out,
+                                  struct xp_error *err)
+{
+    struct mem_reader *m = calloc(1, sizeof *m);
+    *out = NULL;
+    if (!m)
+        return xp_fail(err, XP_BUSY, 0, "out of memory");
+    m->base = (struct xp_reader){&mem_ops, bytes.n, generation};
+    m->bytes = bytes;
+    *out = &m->base;
+    return XP_OK;
+}
