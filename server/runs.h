@@ -1,0 +1,138 @@
+/* server/runs.h - the session index: stores into runs, runs into hosts.
+ *
+ * A run is one folder of profiles, a host is one profile in it. Found are
+ *
+ *     DIR/plugins/profile/<run>/<host>.xplane.pb      run "<run>"
+ *     DIR/<exp>/plugins/profile/<run>/...             run "<exp>/<run>"
+ *     DIR/<run>/<host>.xplane.pb                      run "<run>", at any depth up to 8
+ *     DIR/<host>.xplane.pb                            one run, named as DIR's last part
+ *     a store of one file                             one run, named as the file
+ *
+ * each also as <host>.xplane.pb.gz (the plain file wins when both are there) and, known but not
+ * readable, <host>.xplane.riegeli. Names that begin with '.' are passed over, links to folders
+ * are runs but are not searched for more. A second run of a name already taken gets "./" before
+ * it (same store) or "@2" after it (second store).
+ *
+ * Two views:  ours, with every layout, newest first, only runs that hold something; and the
+ * compatible one, with just what XProf 2.24.2 lists: folders below plugins/profile, also empty
+ * ones, or what session_path / run_path name.
+ *
+ * Freshness  A listing is at most a second old (longer only when listing takes long: four times
+ *            what it took). One caller lists, those who come meanwhile get the last one. What is
+ *            in a run is listed when the run is first needed, and again after a second as
+ *            long as its files are young; run_index_get and _compat_get answer from a listing of
+ *            the run's own folder that is at most a second old.
+ * Limits     Folders and entries read by one listing are bounded; past that a page says `cut`.
+ * Ownership  struct run is shared and never changes: run_unref what you were given. Pages and
+ *            name lists own copies and references: _fini. Stores outlive the index and its runs.
+ * Names      Raw bytes of file names without NUL: not always UTF-8, maybe with quotes, HTML or
+ *            newlines in them. Whoever writes them out escapes them.
+ * Errors     A status and a sentence; a path is named as the caller or the command line gave it.
+ * Threads    Any number at once. Every call may block: on workers, never on a loop.
+ */
+#ifndef SERVER_RUNS_H
+#define SERVER_RUNS_H
+
+#include "lib/objstore/objstore.h"
+
+struct run_host {
+    char *name; /* the file name without suffixes */
+    char *key;  /* in run->store */
+    uint64_t size, generation;
+    int64_t mtime_ms;
+    bool gz;
+};
+
+struct run {
+    char *name;
+    struct xp_store *store;
+    char *prefix;           /* its folder in store: "" or ends in '/' */
+    int64_t captured_ms;    /* wall clock; 0: unknown (an empty run without a time in its name) */
+    bool captured_by_name;  /* taken from the name (read as local time), else the newest file's */
+    uint64_t bytes;         /* of all hosts' files */
+    struct run_host *hosts; /* natural order: worker-2 before worker-10 */
+    size_t n_hosts;
+    size_t *by_name;    /* indices of hosts in byte order, XProf's order */
+    char **unsupported; /* names of hosts that are there only as .xplane.riegeli; byte order */
+    size_t n_unsupported;
+    char *note; /* why n_hosts is 0, or what else is odd ("listing cut at ..."); NULL: nothing */
+};
+
+const struct run *run_ref(const struct run *r);
+void run_unref(const struct run *r); /* NULL is fine */
+
+/* The host of that name; NULL when there is none. */
+const struct run_host *run_host_find(const struct run *r, struct xp_span name);
+
+struct run_index;
+
+/* Lists nothing yet. NULL only without memory. */
+struct run_index *run_index_new(struct xp_store *const *stores, size_t n);
+void run_index_free(struct run_index *ri); /* NULL is fine */
+
+/* --- our view --- */
+
+struct run_page {
+    const struct run **runs; /* newest first; each holds at least one host */
+    size_t n;
+    char *next;       /* token of the next page, or NULL; text that is safe in a URL */
+    size_t total;     /* runs that match, as far as is known */
+    bool total_exact; /* false: folders counted in total that were not looked into may be empty */
+    const struct run **empty; /* first page: up to 50 runs found to hold nothing, note says why */
+    size_t n_empty;
+    char *cut; /* a sentence when the listing stopped at a limit, else NULL */
+    /* When there is nothing to show at all (n is 0 on the first page): the locations that were
+     * read, what was found there, what is expected. Else NULL. */
+    char *read, *found, *expected;
+};
+
+#define RUN_PAGE_MAX 1000
+
+/* Runs whose name holds q (ASCII letters of either case are one; empty: all). token: empty, or
+ * `next` of a page of the same q. A token stays good when runs come and go: nothing is left out.
+ * XP_BAD_REQUEST for a token that is none and for limit outside 1..RUN_PAGE_MAX. */
+enum xp_status run_index_list(struct run_index *ri, struct xp_span q, struct xp_span token,
+                              size_t limit, struct run_page *page, struct xp_error *err);
+void run_page_fini(struct run_page *page);
+
+/* The run of that name, as it is now; also an empty one. XP_NOT_FOUND when there is none. */
+enum xp_status run_index_get(struct run_index *ri, struct xp_span name, const struct run **out,
+                             struct xp_error *err);
+
+/* --- XProf's view --- */
+
+struct run_names {
+    char **v;
+    size_t n;
+};
+void run_names_fini(struct run_names *names);
+
+/* The parameters of those names; empty: absent. session_path wins. */
+struct run_scope {
+    struct xp_span session_path, run_path;
+};
+
+/* What /runs lists, in its order. XP_DENIED when a path of the scope is not below a store's
+ * root; a folder that is not there is an empty list. */
+enum xp_status run_index_compat_list(struct run_index *ri, const struct run_scope *scope,
+                                     struct run_names *names, struct xp_error *err);
+
+/* The run of that name within the scope; without a scope, any run that run_index_get knows, too.
+ * XP_NOT_FOUND: err's sentence is XProf's "Run X not found in run map: {...}" with a scope. */
+enum xp_status run_index_compat_get(struct run_index *ri, const struct run_scope *scope,
+                                    struct xp_span name, const struct run **out,
+                                    struct xp_error *err);
+
+/* What /hosts lists for the run and the tool `tag`, ALL_HOSTS included. */
+enum xp_status run_compat_hosts(const struct run *r, struct xp_span tag, struct run_names *names,
+                                struct xp_error *err);
+
+/* --- bricks, also for tests --- */
+
+/* A time such as 2024_01_31_12_00_00 within the last part of a run's name, as local time. */
+bool run_time_from_name(const char *name, int64_t *ms);
+
+/* Order by bytes, but runs of digits by their value; a total order. */
+int run_natural_cmp(const char *a, const char *b);
+
+#endif
