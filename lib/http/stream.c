@@ -1,0 +1,87 @@
+/* lib/http/stream.c - an answer that comes over time, with a bounded queue.
+ *
+ * Two buffers: h2o reads `sending` piece by piece, the handler fills `waiting`; they change
+ * places when the first is used up.
+ */
+#include "lib/http/http_int.h"
+
+static void stream_push(struct http_exchange *ex)
+{
+    if (!ex->req || ex->in_flight || ex->phase != HTTP_STREAMING)
+        return;
+    if (ex->at == ex->sending.n) {
+        struct xp_buf used = ex->sending;
+        used.n = ex->at = 0;
+        ex->sending = ex->waiting;
+        ex->waiting = used;
+    }
+    size_t n = ex->sending.n - ex->at < HTTP_PIECE ? ex->sending.n - ex->at : HTTP_PIECE;
+    bool last = ex->stream_ended && ex->at + n == ex->sending.n && !ex->waiting.n;
+    if (!n && !last)
+        return;
+    h2o_iovec_t piece = h2o_iovec_init(n ? ex->sending.p + ex->at : NULL, n);
+    ex->at += n;
+    if (last)
+        ex->phase = HTTP_SENT;
+    exchange_flight(ex, true);
+    h2o_send(ex->req, &piece, n ? 1 : 0, last ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
+}
+
+void stream_proceed(struct http_exchange *ex)
+{
+    stream_push(ex);
+}
+
+void http_stream_begin(struct http_exchange *ex, struct http_answer *head)
+{
+    XP_ASSERT(!ex->answered);
+    ex->answered = true;
+    ex->answer = *head;
+    *head = (struct http_answer){0};
+    if (!ex->req)
+        return;
+    send_head(ex, SIZE_MAX);
+    h2o_start_response(ex->req, &ex->gen);
+    if (ex->rq.method == HTTP_HEAD) {
+        ex->phase = HTTP_SENT;
+        exchange_cancel(ex);
+        exchange_flight(ex, true);
+        h2o_send(ex->req, NULL, 0, H2O_SEND_STATE_FINAL);
+        return;
+    }
+    ex->phase = HTTP_STREAMING;
+    /* h2o's chunked filter sends no head before the first byte: an empty comment is one. */
+    if (ex->answer.content_type && strcmp(ex->answer.content_type, "text/event-stream") == 0)
+        xp_buf_str(&ex->waiting, ":\n\n");
+    stream_push(ex);
+}
+
+enum xp_status http_stream_send(struct http_exchange *ex, struct xp_span bytes)
+{
+    if (!ex->req || ex->phase != HTTP_STREAMING || ex->stream_ended || http_cancelled(ex))
+        return XP_CANCELLED;
+    size_t waiting = ex->waiting.n + ex->sending.n - ex->at;
+    if (bytes.n > HTTP_STREAM_WAIT_MAX - waiting)
+        return XP_BUSY;
+    xp_buf_span(&ex->waiting, bytes);
+    if (ex->waiting.failed)
+        return XP_BUSY;
+    stream_push(ex);
+    return XP_OK;
+}
+
+void stream_cut(struct http_exchange *ex)
+{
+    if (ex->phase != HTTP_STREAMING || ex->stream_ended)
+        return;
+    exchange_cancel(ex);
+    ex->stream_ended = true;
+    stream_push(ex);
+}
+
+void http_stream_end(struct http_exchange *ex)
+{
+    ex->stream_ended = true;
+    stream_push(ex);
+    exchange_disown(ex);
+}
