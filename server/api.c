@@ -1,0 +1,270 @@
+#include "server/api.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+
+#define JSON_MAX ((size_t)32 << 20)
+
+static void key_str(struct xp_json *j, const char *key, const char *value)
+{
+    xp_json_key(j, key);
+    if (value)
+        xp_json_str(j, value);
+    else
+        xp_json_null(j);
+}
+
+static void key_i64(struct xp_json *j, const char *key, int64_t value)
+{
+    xp_json_key(j, key);
+    xp_json_i64(j, value);
+}
+
+static void key_bool(struct xp_json *j, const char *key, bool value)
+{
+    xp_json_key(j, key);
+    xp_json_bool(j, value);
+}
+
+/* --- runs --- */
+
+static const char *run_state(const struct run *r)
+{
+    if (r->n_hosts)
+        return "ready";
+    return r->n_unsupported ? "unsupported" : "empty";
+}
+
+static void write_captured(struct xp_json *j, const struct run *r)
+{
+    xp_json_key(j, "captured_ms");
+    if (r->captured_ms)
+        xp_json_i64(j, r->captured_ms);
+    else
+        xp_json_null(j);
+    key_str(j, "captured_from", r->captured_by_name ? "name" : "mtime");
+}
+
+static void write_run(struct xp_json *j, const struct run *r)
+{
+    xp_json_obj(j);
+    key_str(j, "run", r->name);
+    write_captured(j, r);
+    key_i64(j, "hosts", (int64_t)r->n_hosts);
+    xp_json_key(j, "bytes");
+    xp_json_u64(j, r->bytes);
+    key_str(j, "state", run_state(r));
+    key_str(j, "note", r->note ? r->note : "");
+    xp_json_obj_end(j);
+}
+
+static void write_page(struct xp_json *j, const struct app *app, const struct run_page *page)
+{
+    xp_json_obj(j);
+    key_str(j, "location", app->location);
+    xp_json_key(j, "runs");
+    xp_json_arr(j);
+    for (size_t i = 0; i < page->n; i++)
+        write_run(j, page->runs[i]);
+    for (size_t i = 0; i < page->n_empty; i++)
+        write_run(j, page->empty[i]);
+    xp_json_arr_end(j);
+    key_i64(j, "total", (int64_t)page->total);
+    key_bool(j, "total_exact", page->total_exact);
+    key_str(j, "next", page->next);
+    key_str(j, "cut", page->cut);
+    xp_json_key(j, "empty");
+    if (page->read) {
+        xp_json_obj(j);
+        key_str(j, "read", page->read);
+        key_str(j, "found", page->found);
+        key_str(j, "expected", page->expected);
+        xp_json_obj_end(j);
+    } else {
+        xp_json_null(j);
+    }
+    xp_json_obj_end(j);
+}
+
+static enum xp_status page_limit(const struct ask *ask, size_t *limit, struct xp_error *err)
+{
+    struct xp_span s = ask_arg(ask, "limit");
+    size_t v = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.p[i] < '0' || s.p[i] > '9' || v > RUN_PAGE_MAX)
+            return xp_fail(err, XP_BAD_REQUEST, 0, "limit is a number from 1 to %d", RUN_PAGE_MAX);
+        v = v * 10 + (size_t)(s.p[i] - '0');
+    }
+    if (s.n)
+        *limit = v;
+    return XP_OK;
+}
+
+void api_runs(struct ask *ask)
+{
+    struct xp_error err = {0};
+    struct run_page page = {0};
+    struct xp_buf body;
+    struct xp_json j;
+    size_t limit = 50;
+
+    if (page_limit(ask, &limit, &err) != XP_OK ||
+        run_index_list(ask->app->runs, ask_arg(ask, "q"), ask_arg(ask, "page"), limit, &page,
+                       &err) != XP_OK) {
+        ask_problem(ask, &err);
+        return;
+    }
+    xp_buf_init(&body, JSON_MAX);
+    xp_json_init(&j, &body);
+    write_page(&j, ask->app, &page);
+    run_page_fini(&page);
+    ask_json(ask, &body);
+}
+
+/* Takes the run that ?run= names; false: the ask has been answered with the reason. */
+static bool take_run(struct ask *ask)
+{
+    struct xp_error err = {0};
+    struct xp_span name = ask_arg(ask, "run");
+
+    if (name.n == 0)
+        xp_fail(&err, XP_BAD_REQUEST, 0, "run is missing: the name of a run");
+    else
+        run_index_get(ask->app->runs, name, &ask->run, &err);
+    if (!ask->run)
+        ask_problem(ask, &err);
+    return ask->run != NULL;
+}
+
+static void write_host(struct xp_json *j, const struct run_host *h)
+{
+    xp_json_obj(j);
+    key_str(j, "host", h->name);
+    xp_json_key(j, "bytes");
+    xp_json_u64(j, h->size);
+    key_bool(j, "compressed", h->gz);
+    key_i64(j, "modified_ms", h->mtime_ms);
+    key_str(j, "state", "ready");
+    key_str(j, "note", "");
+    xp_json_obj_end(j);
+}
+
+static void write_unsupported(struct xp_json *j, const char *name)
+{
+    xp_json_obj(j);
+    key_str(j, "host", name);
+    key_str(j, "state", "unsupported");
+    key_str(j, "note", "a Riegeli file (.xplane.riegeli), which this version does not read");
+    xp_json_obj_end(j);
+}
+
+void api_run(struct ask *ask)
+{
+    struct xp_buf body;
+    struct xp_json j;
+
+    if (!take_run(ask))
+        return;
+    xp_buf_init(&body, JSON_MAX);
+    xp_json_init(&j, &body);
+    xp_json_obj(&j);
+    key_str(&j, "run", ask->run->name);
+    write_captured(&j, ask->run);
+    key_str(&j, "folder", ask->run->prefix);
+    key_str(&j, "state", run_state(ask->run));
+    key_str(&j, "note", ask->run->note ? ask->run->note : "");
+    xp_json_key(&j, "hosts");
+    xp_json_arr(&j);
+    for (size_t i = 0; i < ask->run->n_hosts; i++)
+        write_host(&j, &ask->run->hosts[i]);
+    for (size_t i = 0; i < ask->run->n_unsupported; i++)
+        write_unsupported(&j, ask->run->unsupported[i]);
+    xp_json_arr_end(&j);
+    xp_json_obj_end(&j);
+    ask_json(ask, &body);
+}
+
+/* --- one host --- */
+
+static const struct run_host *pick_host(const struct ask *ask, struct xp_error *err)
+{
+    const struct run *r = ask->run;
+    struct xp_span name = ask_arg(ask, "host");
+
+    if (r->n_hosts == 0) {
+        xp_fail(err, XP_NOT_FOUND, 0, "run \"%s\" has no profile: %s", r->name,
+                r->note ? r->note : "it is empty");
+        return NULL;
+    }
+    if (name.n == 0 && r->n_hosts > 1) {
+        xp_fail(err, XP_BAD_REQUEST, 0, "run \"%s\" has %zu hosts: say which with host=", r->name,
+                r->n_hosts);
+        return NULL;
+    }
+    if (name.n == 0)
+        return &r->hosts[0];
+    const struct run_host *h = run_host_find(r, name);
+    if (!h)
+        xp_fail(err, XP_NOT_FOUND, 0, "run \"%s\" has no host \"%.*s\"", r->name,
+                (int)(name.n < 100 ? name.n : 100), (const char *)name.p);
+    return h;
+}
+
+void api_host(struct ask *ask)
+{
+    struct xp_error err = {0};
+
+    if (!take_run(ask))
+        return;
+    const struct run_host *h = pick_host(ask, &err);
+    if (!h) {
+        ask_problem(ask, &err);
+        return;
+    }
+    struct shard_object o = {ask->run->store, h->key, h->name, h->generation, h->size, h->gz};
+    ask_shard(ask, &o, 1);
+}
+
+/* --- status --- */
+
+static int64_t resident_bytes(void)
+{
+    long pages = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (f) {
+        if (fscanf(f, "%ld %ld", &pages, &resident) != 2)
+            resident = 0;
+        fclose(f);
+    }
+    return (int64_t)resident * sysconf(_SC_PAGESIZE);
+}
+
+void api_status(struct ask *ask)
+{
+    struct shard_stats st;
+    struct xp_buf body;
+    struct xp_json j;
+
+    shard_stats(ask->app->shard, &st);
+    xp_buf_init(&body, JSON_MAX);
+    xp_json_init(&j, &body);
+    xp_json_obj(&j);
+    key_str(&j, "product", "xprofd");
+    key_str(&j, "version", ask->app->version);
+    key_str(&j, "location", ask->app->location);
+    key_i64(&j, "uptime_ms", (int64_t)((xp_now_ns() - ask->app->started_ns) / 1000000));
+    key_i64(&j, "resident_bytes", resident_bytes());
+    key_i64(&j, "budget_bytes", (int64_t)st.budget);
+    key_i64(&j, "profile_bytes", (int64_t)st.bytes);
+    key_i64(&j, "parts", (int64_t)st.parts);
+    key_i64(&j, "pinned", (int64_t)st.pinned);
+    key_i64(&j, "hits", (int64_t)st.hits);
+    key_i64(&j, "loads", (int64_t)st.loads);
+    key_i64(&j, "evictions", (int64_t)st.evictions);
+    key_i64(&j, "refused", (int64_t)st.refused);
+    key_i64(&j, "cancelled", (int64_t)st.cancelled);
+    xp_json_obj_end(&j);
+    ask_json(ask, &body);
+}

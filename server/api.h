@@ -1,0 +1,13 @@
+/* server/api.h - the handlers of our own API (docs/api.md). Each runs on a worker and ends its ask.
+ */
+#ifndef SERVER_API_H
+#define SERVER_API_H
+
+#include "server/ask.h"
+
+void api_runs(struct ask *ask);
+void api_run(struct ask *ask);
+void api_host(struct ask *ask); /* whatever asks the shard about one host */
+void api_status(struct ask *ask);
+
+#endif

@@ -1,0 +1,231 @@
+#include "server/ask.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/base/hash.h"
+
+/* --- parameters --- */
+
+struct piece {
+    size_t name_at, name_n, value_at, value_n;
+};
+
+static enum xp_status decode_args(struct ask *ask, struct xp_span query, struct xp_error *err)
+{
+    struct piece pieces[ASK_ARGS_MAX];
+    struct xp_buf name, value;
+    enum xp_status status = XP_OK;
+    size_t n = 0;
+
+    if (query.n > ASK_QUERY_MAX)
+        return xp_fail(err, XP_TOO_LARGE, 0, "the query is longer than %d bytes", ASK_QUERY_MAX);
+    xp_buf_init(&name, ASK_QUERY_MAX);
+    xp_buf_init(&value, ASK_QUERY_MAX);
+    while (http_query_next(&query, &name, &value)) {
+        if (n == ASK_ARGS_MAX) {
+            status = xp_fail(err, XP_BAD_REQUEST, 0, "more than %d parameters", ASK_ARGS_MAX);
+            break;
+        }
+        pieces[n++] = (struct piece){ask->text.n, name.n, ask->text.n + name.n, value.n};
+        xp_buf_span(&ask->text, xp_buf_all(&name));
+        xp_buf_span(&ask->text, xp_buf_all(&value));
+    }
+    xp_buf_fini(&name);
+    xp_buf_fini(&value);
+    XP_ASSERT(!ask->text.failed);
+    for (size_t i = 0; i < n; i++)
+        ask->args[i] =
+            (struct shard_arg){xp_span_of(ask->text.p + pieces[i].name_at, pieces[i].name_n),
+                               xp_span_of(ask->text.p + pieces[i].value_at, pieces[i].value_n)};
+    ask->nargs = n;
+    return status;
+}
+
+struct xp_span ask_arg(const struct ask *ask, const char *name)
+{
+    struct xp_span want = xp_span_str(name);
+    for (size_t i = 0; i < ask->nargs; i++)
+        if (xp_span_eq(ask->args[i].name, want))
+            return ask->args[i].value;
+    return (struct xp_span){0};
+}
+
+/* --- life --- */
+
+static void ask_free(struct ask *ask)
+{
+    if (ask->run)
+        run_unref(ask->run);
+    xp_buf_fini(&ask->text);
+    atomic_fetch_sub(&ask->app->asks, 1);
+    free(ask);
+}
+
+enum xp_status ask_new(struct app *app, struct http_exchange *ex, const struct route *route,
+                       struct ask **out, struct xp_error *err)
+{
+    const struct http_request *req = http_request(ex);
+    struct xp_span tag = http_header(ex, "if-none-match");
+    struct ask *ask = calloc(1, sizeof *ask);
+
+    XP_ASSERT(ask);
+    atomic_fetch_add(&app->asks, 1);
+    ask->app = app;
+    ask->ex = ex;
+    ask->route = route;
+    ask->gzip = req->accepts_gzip;
+    ask->identity = xp_fnv(XP_FNV_INIT, xp_span_str(app->version));
+    ask->identity = xp_fnv(ask->identity, req->path);
+    ask->identity = xp_fnv(ask->identity, req->query);
+    if (tag.n < sizeof ask->if_none_match)
+        memcpy(ask->if_none_match, tag.n ? tag.p : (const uint8_t *)"", tag.n);
+    xp_buf_init(&ask->text, 2 * ASK_QUERY_MAX);
+    enum xp_status status = decode_args(ask, req->query, err);
+    if (status != XP_OK) {
+        ask_free(ask);
+        return status;
+    }
+    *out = ask;
+    return XP_OK;
+}
+
+/* --- answers --- */
+
+void ask_answer(struct ask *ask, struct http_answer *a)
+{
+    http_answer_from(ask->ex, a);
+    ask_free(ask);
+}
+
+void ask_json(struct ask *ask, struct xp_buf *json)
+{
+    struct http_answer a;
+    struct xp_error err;
+
+    if (json->failed) {
+        xp_buf_fini(json);
+        xp_fail(&err, XP_TOO_LARGE, 0, "the answer is too large");
+        ask_problem(ask, &err);
+        return;
+    }
+    http_answer_init(&a, 200, "application/json");
+    http_answer_body(&a, json);
+    ask_answer(ask, &a);
+}
+
+void ask_problem(struct ask *ask, const struct xp_error *err)
+{
+    struct http_answer a;
+    http_answer_problem(&a, err);
+    ask_answer(ask, &a);
+}
+
+void ask_text(struct ask *ask, int status, const char *type, struct xp_span text)
+{
+    struct http_answer a;
+    struct xp_buf body;
+
+    xp_buf_init(&body, text.n + 1);
+    xp_buf_span(&body, text);
+    http_answer_init(&a, status, type);
+    http_answer_body(&a, &body);
+    ask_answer(ask, &a);
+}
+
+/* --- the shard's part --- */
+
+static void set_etag(struct http_answer *a, uint64_t identity, uint64_t version)
+{
+    uint64_t h = xp_fnv(identity, xp_span_of(&version, sizeof version));
+    snprintf(a->etag, sizeof a->etag, "\"%016llx\"", (unsigned long long)h);
+}
+
+/* What the shard will call the version of its answer: a hash over what it is made from. */
+static uint64_t version_of(const struct shard_object *objects, size_t n)
+{
+    uint64_t h = XP_FNV_INIT;
+    for (size_t i = 0; i < n; i++)
+        h = xp_fnv(h, xp_span_of(&objects[i].generation, sizeof(uint64_t)));
+    return h;
+}
+
+/* XProf has no reasons: a converter that fails is a 404 that says "No Data"
+ * (http-api 4.3); what is ours to refuse (memory, storage) keeps its own status. */
+static void compatible_failure(struct ask *ask, const struct xp_error *err)
+{
+    int http = xp_status_http(err->status);
+    switch (err->status) {
+    case XP_NOT_FOUND:
+    case XP_CORRUPT:
+    case XP_STALE:
+        ask_text(ask, 404, "text/plain", XP_SPAN_LIT("No Data"));
+        break;
+    case XP_BUSY:
+    case XP_TIMEOUT:
+    case XP_IO:
+        ask_problem(ask, err);
+        break;
+    default:
+        ask_text(ask, http, "text/plain", xp_span_str(err->text));
+    }
+}
+
+static void on_shard_answer(void *ctx, struct shard_answer *sa)
+{
+    struct ask *ask = ctx;
+    struct http_answer a;
+
+    if (sa->error.status != XP_OK) {
+        if (ask->compatible)
+            compatible_failure(ask, &sa->error);
+        else
+            ask_problem(ask, &sa->error);
+        return;
+    }
+    http_answer_init(&a, 200, sa->content_type);
+    a.body = sa->body;
+    a.body_n = sa->body_n;
+    a.encoded = sa->encoded;
+    if (!sa->volatile_answer)
+        set_etag(&a, ask->identity, sa->version);
+    ask_answer(ask, &a);
+}
+
+/* An answer is a function of the request and of what it reads; one that the client already has
+ * need not be made to say so. */
+static bool client_has_it(struct ask *ask, uint64_t version)
+{
+    struct http_answer a;
+    if (!ask->if_none_match[0] || ask->route->op == SHARD_PROGRESS)
+        return false;
+    http_answer_init(&a, 200, "application/json");
+    set_etag(&a, ask->identity, version);
+    if (!strstr(ask->if_none_match, a.etag)) {
+        http_answer_fini(&a);
+        return false;
+    }
+    ask_answer(ask, &a);
+    return true;
+}
+
+void ask_shard(struct ask *ask, const struct shard_object *objects, size_t n)
+{
+    if (client_has_it(ask, version_of(objects, n)))
+        return;
+    struct xp_span tag = ask_arg(ask, "tag");
+    char tool[64] = "";
+    if (tag.n < sizeof tool && tag.n)
+        memcpy(tool, tag.p, tag.n);
+    struct shard_request req = {
+        .op = ask->route->op,
+        .tool = tool,
+        .objects = objects,
+        .nobjects = n,
+        .args = ask->args,
+        .nargs = ask->nargs,
+        .gzip = ask->gzip,
+        .cancel = http_cancel_flag(ask->ex),
+    };
+    shard_call(ask->app->shard, &req, on_shard_answer, ask);
+}

@@ -1,0 +1,71 @@
+/* server/ask.h - one request under way, from its route to its answer.
+ *
+ * An ask owns decoded parameters, a reference to the run it is about, and the exchange that
+ * waits. It is made on the loop, lives on workers, and ends with exactly one of
+ * the ask_answer functions, after which it is gone.
+ */
+#ifndef SERVER_ASK_H
+#define SERVER_ASK_H
+
+#include "lib/base/json_out.h"
+#include "lib/http/http.h"
+#include "server/runs.h"
+#include "shard/shard.h"
+
+#define ASK_ARGS_MAX 64
+#define ASK_QUERY_MAX 65536
+
+struct ask;
+typedef void (*ask_fn)(struct ask *ask); /* on a worker */
+
+/* What a route is; rows of routes.def. */
+struct route {
+    const char *path; /* after the prefix, without '/' */
+    ask_fn fn;
+    enum shard_op op;
+};
+
+struct app {
+    struct xp_workers *workers;
+    struct shard *shard;
+    struct xp_store *store;
+    struct run_index *runs;
+    const char *version, *location;
+    uint64_t started_ns;
+    _Atomic int asks;
+    _Atomic bool stopping;
+};
+
+struct ask {
+    struct app *app;
+    struct http_exchange *ex;
+    const struct route *route;
+    bool compatible; /* XProf's route: errors in its form */
+    bool gzip;
+    uint64_t identity;  /* hash of route and parameters, for the ETag */
+    struct xp_buf text; /* the decoded parameters' bytes */
+    struct shard_arg args[ASK_ARGS_MAX];
+    size_t nargs;
+    char if_none_match[64];
+    const struct run *run; /* referenced, or NULL */
+};
+
+/* XP_BAD_REQUEST when the query has too many or too long parameters. Loop thread. */
+enum xp_status ask_new(struct app *app, struct http_exchange *ex, const struct route *route,
+                       struct ask **out, struct xp_error *err);
+
+/* The first value of a parameter; p == NULL when absent. */
+struct xp_span ask_arg(const struct ask *ask, const char *name);
+
+/* Takes ownership of the answer and ends the ask. */
+void ask_answer(struct ask *ask, struct http_answer *a);
+void ask_json(struct ask *ask, struct xp_buf *json);           /* moves the buffer's bytes */
+void ask_problem(struct ask *ask, const struct xp_error *err); /* ours: problem+json */
+/* XProf's way: a status and a line of text. */
+void ask_text(struct ask *ask, int status, const char *type, struct xp_span text);
+
+/* Sends hosts [0, n) of ask->run (or those given by index) to the shard; the answer becomes the
+ * ask's. */
+void ask_shard(struct ask *ask, const struct shard_object *objects, size_t n);
+
+#endif

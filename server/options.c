@@ -1,0 +1,213 @@
+#include "server/options.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum kind { TEXT, NUMBER, BYTES, LIST, HELP, VERSION };
+
+struct option {
+    const char *name, *value, *help;
+    enum kind kind;
+    size_t field;
+    int64_t min, max;
+};
+
+#define FIELD(f) offsetof(struct options, f)
+
+static const struct option table[] = {
+    {"logdir", "DIR", "directory with profiles, or one *.xplane.pb file", TEXT, FIELD(logdir), 0,
+     0},
+    {"host", "ADDR", "address to listen on (127.0.0.1)", TEXT, FIELD(host), 0, 0},
+    {"port", "N", "port; 0 takes any free one and prints it (8791)", NUMBER, FIELD(port), 0, 65535},
+    {"threads", "N", "threads that decode and answer (one a core)", NUMBER, FIELD(threads), 1, 256},
+    {"memory-budget", "SIZE", "memory for profiles, e.g. 2GB (60 % of the machine's)", BYTES,
+     FIELD(memory_budget), INT64_C(16) << 20, INT64_MAX},
+    {"allow-host", "NAME", "further name to accept in the Host header; may be repeated; * is any",
+     LIST, FIELD(allow_hosts), 0, 0},
+    {"tls-cert", "FILE", "certificate chain (PEM): serve HTTPS; needs --tls-key", TEXT,
+     FIELD(tls_cert), 0, 0},
+    {"tls-key", "FILE", "private key (PEM)", TEXT, FIELD(tls_key), 0, 0},
+    {"log-level", "LEVEL", "debug, info, warn or error (info)", TEXT, FIELD(log_level), 0, 0},
+    {"help", NULL, "print this", HELP, 0, 0, 0},
+    {"version", NULL, "print the version", VERSION, 0, 0, 0},
+};
+
+#define TABLE_N (sizeof table / sizeof *table)
+
+static void print_help(void)
+{
+    printf("xprofd - serve XProf profiles\n\n"
+           "usage: xprofd --logdir DIR [options]\n"
+           "       xprofd PROFILE.xplane.pb\n\n");
+    for (size_t i = 0; i < TABLE_N; i++) {
+        char left[40];
+        snprintf(left, sizeof left, "--%s %s", table[i].name, table[i].value ? table[i].value : "");
+        printf("  %-24s %s\n", left, table[i].help);
+    }
+    printf("\nProfiles are looked for in DIR/plugins/profile/<run>/<host>.xplane.pb (or .pb.gz),\n"
+           "in nested experiments, and in DIR/<run>/. Nothing is ever written there.\n");
+}
+
+static bool wrong(const char *format, const char *a, const char *b)
+{
+    fputs("xprofd: ", stderr);
+    fprintf(stderr, format, a, b);
+    fputs("\nxprofd: --help lists the options\n", stderr);
+    return false;
+}
+
+bool options_parse_bytes(const char *text, int64_t *bytes)
+{
+    static const struct {
+        const char *suffix;
+        double scale;
+    } units[] = {{"", 1},
+                 {"B", 1},
+                 {"K", 1e3},
+                 {"KB", 1e3},
+                 {"M", 1e6},
+                 {"MB", 1e6},
+                 {"G", 1e9},
+                 {"GB", 1e9},
+                 {"T", 1e12},
+                 {"TB", 1e12},
+                 {"KiB", 1024.0},
+                 {"MiB", 1048576.0},
+                 {"GiB", 1073741824.0},
+                 {"TiB", 1099511627776.0}};
+    char *end;
+    double v;
+
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    v = strtod(text, &end);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcasecmp(end, units[i].suffix) == 0 && v * units[i].scale < 9e18) {
+            *bytes = (int64_t)(v * units[i].scale);
+            return true;
+        }
+    return false;
+}
+
+static bool parse_number(const char *text, int64_t *v)
+{
+    char *end;
+    errno = 0;
+    *v = strtoll(text, &end, 10);
+    return text[0] && !*end && !errno;
+}
+
+static bool set_value(const struct option *opt, const char *value, struct options *o)
+{
+    void *field = (char *)o + opt->field;
+    const char **list = field;
+    int64_t v = 0;
+    size_t n = 0;
+    char range[96];
+
+    switch (opt->kind) {
+    case TEXT:
+        *list = value;
+        return value[0] ? true : wrong("--%s needs a value", opt->name, "");
+    case LIST:
+        while (list[n])
+            n++;
+        if (n == OPTIONS_HOSTS_MAX)
+            return wrong("--%s was given too often", opt->name, "");
+        list[n] = value;
+        return true;
+    case NUMBER:
+    case BYTES:
+        if (!(opt->kind == BYTES ? options_parse_bytes(value, &v) : parse_number(value, &v)))
+            return wrong("--%s=%s is not a number of the kind expected", opt->name, value);
+        snprintf(range, sizeof range, "%s, but must be %lld%s", value, (long long)opt->min,
+                 opt->kind == BYTES ? " bytes or more" : " or more");
+        if (v > opt->max)
+            snprintf(range, sizeof range, "%s, but must be at most %lld", value,
+                     (long long)opt->max);
+        if (v < opt->min || v > opt->max)
+            return wrong("--%s is %s", opt->name, range);
+        *(int64_t *)field = v;
+        return true;
+    default:
+        return true;
+    }
+}
+
+static const struct option *find(const char *name, size_t n)
+{
+    for (size_t i = 0; i < TABLE_N; i++)
+        if (strlen(table[i].name) == n && strncmp(table[i].name, name, n) == 0)
+            return &table[i];
+    return NULL;
+}
+
+static bool check(const struct options *o)
+{
+    if (!o->logdir)
+        return wrong("say where the profiles are: xprofd --logdir DIR%s%s", "", "");
+    if (!o->tls_cert != !o->tls_key)
+        return wrong("--tls-cert and --tls-key go together%s%s", "", "");
+    return true;
+}
+
+enum options_result options_parse(int argc, char **argv, const char *version, struct options *o)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    *o = (struct options){.host = "127.0.0.1", .port = 8791, .log_level = "info"};
+    o->threads = cores > 0 ? cores : 1;
+
+    for (int i = 1; i < argc; i++) {
+        const char *arg = argv[i], *eq = strchr(arg, '=');
+        if (strncmp(arg, "--", 2) != 0) {
+            if (arg[0] == '-' && arg[1])
+                return wrong("%s is not an option; options begin with --%s", arg, ""),
+                       OPTIONS_WRONG;
+            if (o->logdir)
+                return wrong("there is one place for profiles, but %s and %s were given", o->logdir,
+                             arg),
+                       OPTIONS_WRONG;
+            o->logdir = arg;
+            continue;
+        }
+        const struct option *opt = find(arg + 2, eq ? (size_t)(eq - arg - 2) : strlen(arg + 2));
+        if (!opt)
+            return wrong("there is no option %s%s", arg, ""), OPTIONS_WRONG;
+        if (opt->kind == HELP)
+            return print_help(), OPTIONS_HELP;
+        if (opt->kind == VERSION)
+            return printf("xprofd %s\n", version), OPTIONS_VERSION;
+        if (!eq && ++i == argc)
+            return wrong("--%s needs a value%s", opt->name, ""), OPTIONS_WRONG;
+        if (!set_value(opt, eq ? eq + 1 : argv[i], o))
+            return OPTIONS_WRONG;
+    }
+    return check(o) ? OPTIONS_OK : OPTIONS_WRONG;
+}
+
+static uint64_t read_limit(const char *path)
+{
+    char text[64] = "";
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return UINT64_MAX;
+    if (!fgets(text, sizeof text, f))
+        text[0] = 0;
+    fclose(f);
+    return text[0] >= '0' && text[0] <= '9' ? strtoull(text, NULL, 10) : UINT64_MAX;
+}
+
+uint64_t options_memory_limit(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t limit = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_C(4) << 30;
+    uint64_t v2 = read_limit("/sys/fs/cgroup/memory.max");
+    uint64_t v1 = read_limit("/sys/fs/cgroup/memory/memory.limit_in_bytes");
+    limit = v2 < limit ? v2 : limit;
+    return v1 < limit ? v1 : limit;
+}

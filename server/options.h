@@ -1,0 +1,34 @@
+/* server/options.h - the command line, from one table that also prints the help.
+ *
+ * Order      options_parse fills a struct with defaults and what argv says. Strings point into
+ *            argv. OPTIONS_HELP and OPTIONS_VERSION: the text was printed, exit with 0.
+ *            OPTIONS_WRONG: a sentence was printed to stderr, exit with 2.
+ */
+#ifndef SERVER_OPTIONS_H
+#define SERVER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define OPTIONS_HOSTS_MAX 16
+
+struct options {
+    const char *logdir; /* directory or one file */
+    const char *host;
+    const char *allow_hosts[OPTIONS_HOSTS_MAX + 1]; /* NULL-terminated */
+    const char *tls_cert, *tls_key;
+    const char *log_level;
+    int64_t port, threads;
+    int64_t memory_budget; /* bytes; 0: 60 % of what the machine or cgroup has */
+};
+
+enum options_result { OPTIONS_OK, OPTIONS_HELP, OPTIONS_VERSION, OPTIONS_WRONG };
+
+enum options_result options_parse(int argc, char **argv, const char *version, struct options *o);
+
+/* Bytes of memory that this process may use: the cgroup's limit or the machine's memory. */
+uint64_t options_memory_limit(void);
+/* "512MB", "1.5GiB", "800M", "1000000": bytes; false if it is none of these. */
+bool options_parse_bytes(const char *text, int64_t *bytes);
+
+#endif

@@ -1,0 +1,13 @@
+/* server/pages.h - the web UI's page and its assets, answered on the loop from memory. */
+#ifndef SERVER_PAGES_H
+#define SERVER_PAGES_H
+
+#include "lib/http/http.h"
+
+/* path: below the project, without a leading '/': "" and names without a dot are the page
+ * (a reload of any view works), "assets/..." an asset. False when it is neither. */
+bool pages_answer(struct http_exchange *ex, struct xp_span path);
+
+void pages_redirect(struct http_exchange *ex, const char *to);
+
+#endif

@@ -1,0 +1,421 @@
+#include "shard/shard.h"
+
+#include <stdlib.h>
+
+#include "lib/base/hash.h"
+#include "shard/args.h"
+#include "shard/cache.h"
+#include "shard/out.h"
+#include "shard/query/query.h"
+#include "shard/tools/tool.h"
+#include "shard/tools/xprof_lists.h"
+
+/* A call's way: pin every object's part, wait for each in turn until enough of it is there, then
+ * do the work as a QUERY task, so that it overtakes decoding. */
+
+/* Scratch is not taken from the parts' budget: a cache that is full, as it always is in the end,
+ * must not refuse the queries it is there for. */
+#define SCRATCH_MIN (UINT64_C(64) << 20)
+
+struct shard {
+    struct xp_workers *workers;
+    struct xp_budget budget;  /* parts */
+    struct xp_budget scratch; /* what calls need while they run */
+    struct cache *cache;
+    _Atomic int calls; /* under way; shard_free waits for them */
+};
+
+struct call {
+    struct shard *shard;
+    enum shard_op op;
+    const struct tool *tool;
+    enum cache_until until;
+    struct args args;
+    const atomic_bool *cancel;
+    struct cache_handle **handles; /* one an object */
+    char **hosts;
+    size_t n, waiting; /* objects; the one waited for */
+    uint64_t version;
+    shard_answer_fn fn;
+    void *ctx;
+    struct shard_answer answer;
+    struct xp_arena *scratch;
+    struct out out;
+};
+
+struct shard *shard_new(struct xp_workers *w, uint64_t memory_budget)
+{
+    struct shard *s = calloc(1, sizeof *s);
+    XP_ASSERT(s);
+    s->workers = w;
+    xp_budget_init(&s->budget, memory_budget);
+    xp_budget_init(&s->scratch, memory_budget / 4 > SCRATCH_MIN ? memory_budget / 4 : SCRATCH_MIN);
+    s->cache = cache_new(w, &s->budget);
+    return s;
+}
+
+void shard_free(struct shard *s)
+{
+    if (!s)
+        return;
+    XP_ASSERT(atomic_load(&s->calls) == 0);
+    cache_free(s->cache);
+    free(s);
+}
+
+/* --- a call's memory --- */
+
+static void *must_alloc(size_t n)
+{
+    void *p = calloc(1, n ? n : 1);
+    XP_ASSERT(p);
+    return p;
+}
+
+static struct xp_span copy_span(struct xp_span s)
+{
+    uint8_t *p = must_alloc(s.n + 1);
+    if (s.n)
+        memcpy(p, s.p, s.n);
+    return xp_span_of(p, s.n);
+}
+
+static struct call *call_new(struct shard *s, const struct shard_request *req, shard_answer_fn fn,
+                             void *ctx)
+{
+    struct call *c = must_alloc(sizeof *c);
+    struct shard_arg *args = must_alloc(req->nargs * sizeof *args);
+
+    for (size_t i = 0; i < req->nargs; i++)
+        args[i] = (struct shard_arg){copy_span(req->args[i].name), copy_span(req->args[i].value)};
+    c->shard = s;
+    c->op = req->op;
+    c->args = (struct args){args, req->nargs};
+    c->cancel = req->cancel;
+    c->n = req->nobjects;
+    c->version = XP_FNV_INIT;
+    c->handles = must_alloc(c->n * sizeof(struct cache_handle *));
+    c->hosts = must_alloc(c->n * sizeof *c->hosts);
+    for (size_t i = 0; i < c->n; i++) {
+        c->hosts[i] = strdup(req->objects[i].host);
+        XP_ASSERT(c->hosts[i]);
+        c->version = xp_fnv(c->version, xp_span_of(&req->objects[i].generation, sizeof(uint64_t)));
+    }
+    c->fn = fn;
+    c->ctx = ctx;
+    atomic_fetch_add(&s->calls, 1);
+    return c;
+}
+
+static void call_free(struct call *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->handles[i])
+            cache_put(c->handles[i]);
+        free(c->hosts[i]);
+    }
+    for (size_t i = 0; i < c->args.n; i++) {
+        free((void *)c->args.v[i].name.p);
+        free((void *)c->args.v[i].value.p);
+    }
+    free((void *)c->args.v);
+    free(c->handles);
+    free(c->hosts);
+    free(c);
+}
+
+/* Gives the answer and ends the call. The pins go first: whoever waits for shard_free or for
+ * room must not find a part held by a call that is over. */
+static void call_end(struct call *c)
+{
+    struct shard_answer answer = c->answer;
+    struct shard *s = c->shard;
+    shard_answer_fn fn = c->fn;
+    void *ctx = c->ctx;
+
+    answer.version = c->version;
+    call_free(c);
+    fn(ctx, &answer);
+    atomic_fetch_sub(&s->calls, 1);
+}
+
+static void call_fail(struct call *c, enum xp_status status, const struct xp_error *err)
+{
+    if (err && err->status != XP_OK)
+        c->answer.error = *err;
+    else
+        xp_fail(&c->answer.error, status, 0, "%s", xp_status_text(status));
+    call_end(c);
+}
+
+/* --- the work, on a worker, parts pinned --- */
+
+static struct part *first_part(const struct call *c)
+{
+    return cache_part(c->handles[0]);
+}
+
+static enum xp_status do_window(struct call *c, struct xp_error *err)
+{
+    struct query_window q = {.px = 1500};
+    XP_TRY(args_window(&c->args, &q.t0_ps, &q.t1_ps, err));
+    XP_TRY(args_u32(&c->args, "px", 1, 16384, &q.px, err));
+    XP_TRY(args_u32(&c->args, "max_bytes", 4096, 4194304, &q.max_bytes, err));
+    XP_TRY(args_rows(&c->args, c->scratch, &q.rows, err));
+    return query_window(first_part(c), &q, c->scratch, &c->out, err);
+}
+
+static enum xp_status do_event(struct call *c, struct xp_error *err)
+{
+    struct xp_span step = args_get(&c->args, "step");
+    uint64_t id = 0;
+
+    if (args_get(&c->args, "id").n == 0)
+        return xp_fail(err, XP_BAD_REQUEST, 0, "id is missing: the number of the event");
+    XP_TRY(args_u64(&c->args, "id", UINT64_MAX, &id, err));
+    if (step.n == 0)
+        return query_event(first_part(c), id, c->scratch, &c->out, err);
+    if (xp_span_eq(step, XP_SPAN_LIT("next")) || xp_span_eq(step, XP_SPAN_LIT("prev")))
+        return query_neighbour(first_part(c), id, step.p[0] == 'n' ? 1 : -1, c->scratch, &c->out,
+                               err);
+    return xp_fail(err, XP_BAD_REQUEST, 0, "step is next or prev");
+}
+
+static enum xp_status do_search(struct call *c, struct xp_error *err)
+{
+    struct query_search q = {.limit = 100, .dir = 1, .after_ps = INT64_MIN};
+    struct xp_span dir = args_get(&c->args, "dir");
+
+    q.q = args_get(&c->args, "q");
+    if (q.q.n == 0 || q.q.n > 1024)
+        return xp_fail(err, XP_BAD_REQUEST, 0, "q is missing or longer than 1024 bytes");
+    if (xp_span_eq(dir, XP_SPAN_LIT("prev")))
+        q.dir = -1, q.after_ps = INT64_MAX;
+    else if (dir.n && !xp_span_eq(dir, XP_SPAN_LIT("next")))
+        return xp_fail(err, XP_BAD_REQUEST, 0, "dir is next or prev");
+    XP_TRY(args_i64(&c->args, "after", INT64_MIN, INT64_MAX, &q.after_ps, err));
+    XP_TRY(args_u64(&c->args, "after_id", UINT64_MAX, &q.after_id, err));
+    XP_TRY(args_u32(&c->args, "limit", 1, 1000, &q.limit, err));
+    XP_TRY(args_window(&c->args, &q.t0_ps, &q.t1_ps, err));
+    XP_TRY(args_rows(&c->args, c->scratch, &q.rows, err));
+    return query_search(first_part(c), &q, c->scratch, &c->out, err);
+}
+
+static enum xp_status do_aggregate(struct call *c, struct xp_error *err)
+{
+    struct query_aggregate q = {.limit = 200};
+    XP_TRY(args_window(&c->args, &q.t0_ps, &q.t1_ps, err));
+    XP_TRY(args_u32(&c->args, "limit", 1, 1000, &q.limit, err));
+    XP_TRY(args_rows(&c->args, c->scratch, &q.rows, err));
+    return query_aggregate(first_part(c), &q, c->scratch, &c->out, err);
+}
+
+static enum xp_status do_tool(struct call *c, struct xp_error *err)
+{
+    struct tool_host *hosts = xp_arena_alloc(c->scratch, (c->n + 1) * sizeof *hosts);
+    struct tool_arg *args = xp_arena_alloc(c->scratch, (c->args.n + 1) * sizeof *args);
+    if (!hosts || !args)
+        return xp_fail(err, XP_BUSY, 0, "the memory budget is spent");
+    for (size_t i = 0; i < c->n; i++)
+        hosts[i] = (struct tool_host){cache_part(c->handles[i]), xp_span_str(c->hosts[i])};
+    for (size_t i = 0; i < c->args.n; i++)
+        args[i] = (struct tool_arg){c->args.v[i].name, c->args.v[i].value};
+    struct tool_args a = {args, c->args.n};
+
+    if (c->op == SHARD_RUN_TOOLS)
+        return xprof_run_tools(hosts, c->n, &c->out, err);
+    if (c->op == SHARD_MODULE_LIST)
+        return xprof_module_list(hosts, c->n, c->scratch, &c->out, err);
+    return c->tool->answer(hosts, c->n, &a, c->scratch, &c->out, err);
+}
+
+static enum xp_status work(struct call *c, struct xp_error *err)
+{
+    switch (c->op) {
+    case SHARD_TRACKS:
+        return query_tracks(first_part(c), &c->out, err);
+    case SHARD_WINDOW:
+        c->out.content_type = "application/x-protobuf";
+        return do_window(c, err);
+    case SHARD_EVENT:
+    case SHARD_NEIGHBOUR:
+        return do_event(c, err);
+    case SHARD_SEARCH:
+        return do_search(c, err);
+    case SHARD_AGGREGATE:
+        return do_aggregate(c, err);
+    case SHARD_TOOL:
+    case SHARD_RUN_TOOLS:
+    case SHARD_MODULE_LIST:
+        return do_tool(c, err);
+    case SHARD_PROGRESS:
+        break;
+    }
+    return xp_fail(err, XP_INTERNAL, 0, "unknown operation %d", (int)c->op);
+}
+
+/* Whether an answer made now will still be the answer later. Asked before the work: what is
+ * published meanwhile may or may not be in it. */
+static bool all_ready(const struct call *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (!part_ready(cache_part(c->handles[i])))
+            return false;
+    return true;
+}
+
+static enum xp_work_next run_call(void *ctx)
+{
+    struct call *c = ctx;
+    struct xp_error err = {0};
+    enum xp_status status = XP_CANCELLED;
+    bool ready = all_ready(c);
+
+    c->scratch = xp_arena_new(&c->shard->scratch);
+    out_init(&c->out, c->cancel);
+    if (!out_cancelled(&c->out))
+        status = work(c, &err);
+    if (status == XP_OK && out_cancelled(&c->out))
+        status = XP_CANCELLED;
+    if (status == XP_OK)
+        status = out_finish(&c->out, &c->answer.body, &c->answer.body_n, &c->answer.encoded, &err);
+    c->answer.content_type = c->out.content_type;
+    c->answer.volatile_answer = !ready;
+    out_fini(&c->out);
+    xp_arena_free(c->scratch);
+    if (status == XP_OK)
+        call_end(c);
+    else
+        call_fail(c, status, &err);
+    return XP_WORK_DONE;
+}
+
+/* --- waiting --- */
+
+static void on_ready(void *ctx, enum xp_status status, const struct xp_error *err);
+
+static void wait_next(struct call *c)
+{
+    struct xp_error err;
+    if (c->waiting < c->n) {
+        cache_when(c->handles[c->waiting], c->until, c->cancel, on_ready, c);
+        return;
+    }
+    enum xp_status status = xp_workers_post(c->shard->workers, XP_WORK_QUERY, run_call, c);
+    if (status != XP_OK) {
+        xp_fail(&err, status, 0, "too many requests are waiting; try again in a moment");
+        call_fail(c, status, &err);
+    }
+}
+
+static void on_ready(void *ctx, enum xp_status status, const struct xp_error *err)
+{
+    struct call *c = ctx;
+    if (status != XP_OK) {
+        call_fail(c, status, err);
+        return;
+    }
+    c->waiting++;
+    wait_next(c);
+}
+
+static enum cache_until until_of(const struct call *c)
+{
+    bool whole = xp_span_eq(args_get(&c->args, "wait"), XP_SPAN_LIT("all"));
+    switch (c->op) {
+    case SHARD_TRACKS:
+        return whole ? CACHE_ALL : CACHE_INDEXED;
+    case SHARD_WINDOW:
+        return whole ? CACHE_ALL : CACHE_FIRST_PLANE;
+    default:
+        return CACHE_ALL;
+    }
+}
+
+static const char *progress_state(const struct cache_progress *p)
+{
+    if (p->status != XP_OK)
+        return "failed";
+    if (p->done)
+        return "ready";
+    return p->indexed ? "decoding" : "indexing";
+}
+
+static void answer_progress(struct call *c)
+{
+    struct cache_progress p;
+    struct xp_json j;
+
+    cache_progress(c->handles[0], &p);
+    out_init(&c->out, NULL);
+    xp_json_init(&j, &c->out.text);
+    xp_json_obj(&j);
+    xp_json_key(&j, "state"), xp_json_str(&j, progress_state(&p));
+    xp_json_key(&j, "bytes_done"), xp_json_u64(&j, p.bytes_done);
+    xp_json_key(&j, "bytes_total"), xp_json_u64(&j, p.bytes_total);
+    xp_json_key(&j, "events"), xp_json_u64(&j, p.events_done);
+    xp_json_key(&j, "planes_done"), xp_json_u64(&j, p.planes_done);
+    xp_json_key(&j, "planes_total"), xp_json_u64(&j, p.planes_total);
+    xp_json_key(&j, "error");
+    if (p.status == XP_OK)
+        xp_json_null(&j);
+    else
+        xp_json_str(&j, xp_status_code(p.status));
+    xp_json_obj_end(&j);
+    out_finish(&c->out, &c->answer.body, &c->answer.body_n, &c->answer.encoded, &c->answer.error);
+    c->answer.content_type = "application/json";
+    c->answer.volatile_answer = true;
+    out_fini(&c->out);
+    call_end(c);
+}
+
+void shard_call(struct shard *s, const struct shard_request *req, shard_answer_fn fn, void *ctx)
+{
+    struct call *c = call_new(s, req, fn, ctx);
+    struct xp_error err = {0};
+    enum xp_status status;
+
+    if (req->op == SHARD_TOOL) {
+        c->tool = tool_find(xp_span_str(req->tool));
+        if (!c->tool) {
+            xp_fail(&err, XP_NOT_FOUND, 0, "there is no tool \"%s\"", req->tool);
+            call_fail(c, XP_NOT_FOUND, &err);
+            return;
+        }
+    }
+    if (c->n == 0) {
+        xp_fail(&err, XP_NOT_FOUND, 0, "the run has no profile to read");
+        call_fail(c, XP_NOT_FOUND, &err);
+        return;
+    }
+    for (size_t i = 0; i < c->n; i++) {
+        const struct shard_object *o = &req->objects[i];
+        struct cache_key key = {o->store, o->key, o->generation, o->size, o->gz};
+        status = cache_get(s->cache, &key, &c->handles[i], &err);
+        if (status != XP_OK) {
+            call_fail(c, status, &err);
+            return;
+        }
+    }
+    if (c->op == SHARD_PROGRESS) {
+        answer_progress(c);
+        return;
+    }
+    c->until = until_of(c);
+    wait_next(c);
+}
+
+void shard_stats(struct shard *s, struct shard_stats *out)
+{
+    struct cache_stats st;
+    cache_stats(s->cache, &st);
+    *out = (struct shard_stats){.parts = st.parts,
+                                .pinned = st.pinned,
+                                .bytes = st.bytes,
+                                .budget = s->budget.limit,
+                                .hits = st.hits,
+                                .loads = st.loads,
+                                .evictions = st.evictions,
+                                .refused = st.refused,
+                                .cancelled = st.cancelled};
+}
