@@ -20,7 +20,7 @@ RULES = {
     "lib/http/": [HTTP, RUN, BASE],
     "shard/": ["shard/", STORE, RUN, BASE, WIRE],
     "shard/decode/": ["shard/decode/", BASE],
-    "shard/store/": ["shard/store/", BASE],
+    "shard/store/": ["shard/store/", STORE, BASE],
     "shard/lod/": ["shard/lod/", "shard/store/", BASE],
     "shard/derive/": ["shard/derive/", "shard/store/", "shard/decode/", BASE],
     "shard/query/": ["shard/query/", "shard/lod/", "shard/derive/", "shard/store/", "shard/out.h",
@@ -33,8 +33,8 @@ RULES = {
     "tests/": ["tests/", "lib/", "shard/", "server/", "loadtest/", WIRE],
 }
 
-# Only these shard files may read objects.
-OBJSTORE_READERS = re.compile(r"shard/(shard|load|cache|gather|source|pipeline)\w*\.[ch]$")
+# Only these shard files may read objects: what loads a part, and the part for one event's detail.
+OBJSTORE_READERS = re.compile(r"shard/((shard|load|cache|gather)\w*|store/part)\.[ch]$")
 
 # A library with one home: header pattern -> folders that may include it.
 OWNED = {

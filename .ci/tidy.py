@@ -48,7 +48,7 @@ def main():
     end = time.monotonic() + args.parse_args().seconds
     os.makedirs(STAMPS, exist_ok=True)
     headers = [os.path.join(tree.ROOT, n) for n in tree.files("*.h", "*.def", ".clang-tidy")]
-    headers += sorted(glob.glob(os.path.join(BUILD, "gen/**/*.h"), recursive=True))
+    headers += sorted(glob.glob(os.path.join(BUILD, "generated/**/*.h"), recursive=True))
     common = digest(*headers)
 
     def one(name):
