@@ -157,8 +157,8 @@ static void settle_hosts(struct run_folder *f)
     f->n_hosts = n;
     n = 0;
     for (size_t i = 0; i < f->n_riegeli; i++) {
-        if (f->n_hosts && bsearch(f->riegeli[i], f->hosts, f->n_hosts, sizeof *f->hosts,
-                                  compare_to_host))
+        if (f->n_hosts &&
+            bsearch(f->riegeli[i], f->hosts, f->n_hosts, sizeof *f->hosts, compare_to_host))
             free(f->riegeli[i]);
         else
             f->riegeli[n++] = f->riegeli[i];

@@ -32,8 +32,7 @@ static bool time_at(const char *p, int64_t *ms)
     for (int i = 0; i < 6; i++) {
         if (i && *p && strchr("_-:.T ", *p))
             p++;
-        if (!read_number(&p, parts[i].digits, &v[i]) || v[i] < parts[i].min ||
-            v[i] > parts[i].max)
+        if (!read_number(&p, parts[i].digits, &v[i]) || v[i] < parts[i].min || v[i] > parts[i].max)
             return false;
     }
     if (is_digit(*p))

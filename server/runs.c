@@ -1,0 +1,399 @@
+#include "server/runs.h"
+
+#include <stdio.h>
+#include <strings.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/hash.h"
+#include "server/runs_int.h"
+
+struct run_index *run_index_new(struct xp_store *const *stores, size_t n)
+{
+    struct run_index *ri = calloc(1, sizeof *ri);
+    if (!ri)
+        return NULL;
+    ri->stores = malloc((n ? n : 1) * sizeof *ri->stores);
+    if (!ri->stores) {
+        free(ri);
+        return NULL;
+    }
+    if (n)
+        memcpy(ri->stores, stores, n * sizeof *stores);
+    ri->n_stores = n;
+    pthread_mutex_init(&ri->lock, NULL);
+    pthread_cond_init(&ri->listed, NULL);
+    return ri;
+}
+
+void run_index_free(struct run_index *ri)
+{
+    if (!ri)
+        return;
+    run_listing_unref(ri->now);
+    pthread_mutex_destroy(&ri->lock);
+    pthread_cond_destroy(&ri->listed);
+    free(ri->stores);
+    free(ri);
+}
+
+/* --- one listing at a time --- */
+
+static uint64_t fresh_for(const struct run_listing *l)
+{
+    uint64_t by_cost = l->took_ns * 4;
+    return by_cost > RUNS_FRESH_NS ? by_cost : RUNS_FRESH_NS;
+}
+
+static struct run_listing *take(struct run_listing *l)
+{
+    atomic_fetch_add(&l->refs, 1);
+    return l;
+}
+
+/* Lists and publishes. Called with the lock held and `listing` false; returns so. */
+static void list_now(struct run_index *ri)
+{
+    struct run_listing *old = ri->now ? take(ri->now) : NULL;
+    ri->listing = true;
+    pthread_mutex_unlock(&ri->lock);
+    struct run_listing *l = run_scan(ri, old);
+    run_listing_unref(old);
+    pthread_mutex_lock(&ri->lock);
+    old = ri->now;
+    ri->now = l;
+    ri->listing = false;
+    pthread_cond_broadcast(&ri->listed);
+    pthread_mutex_unlock(&ri->lock);
+    run_listing_unref(old);
+    pthread_mutex_lock(&ri->lock);
+}
+
+struct run_listing *run_index_listing(struct run_index *ri)
+{
+    pthread_mutex_lock(&ri->lock);
+    while (!ri->now && ri->listing)
+        pthread_cond_wait(&ri->listed, &ri->lock);
+    if (!ri->listing && (!ri->now || xp_now_ns() - ri->now->made_ns >= fresh_for(ri->now)))
+        list_now(ri);
+    struct run_listing *l = take(ri->now);
+    pthread_mutex_unlock(&ri->lock);
+    return l;
+}
+
+struct run_listing *run_index_listing_after_miss(struct run_index *ri)
+{
+    uint64_t now = xp_now_ns();
+    pthread_mutex_lock(&ri->lock);
+    for (;;) {
+        uint64_t grace = RUNS_MISS_NS;
+        if (ri->now && ri->now->took_ns > grace)
+            grace = ri->now->took_ns;
+        if (ri->now && ri->now->made_ns + grace >= now)
+            break;
+        if (ri->listing)
+            pthread_cond_wait(&ri->listed, &ri->lock);
+        else
+            list_now(ri);
+    }
+    struct run_listing *l = take(ri->now);
+    pthread_mutex_unlock(&ri->lock);
+    return l;
+}
+
+/* --- what is in a run --- */
+
+struct run_box *run_entry_box(struct run_index *ri, struct run_entry *e, bool for_list)
+{
+    pthread_mutex_lock(&ri->lock);
+    struct run_box *box = e->box;
+    if (box && ((for_list && run_entry_settled(e)) || xp_now_ns() - e->filled_ns < RUNS_FRESH_NS)) {
+        run_ref(&box->run);
+        pthread_mutex_unlock(&ri->lock);
+        return box;
+    }
+    pthread_mutex_unlock(&ri->lock);
+
+    struct run_folder f;
+    int64_t wall_ms = xp_wall_ms();
+    uint64_t ns = xp_now_ns();
+    run_folder_read(e->store, e->prefix, &f);
+    box = run_box_new(e->store, e->prefix, e->name, &f);
+    run_folder_fini(&f);
+
+    pthread_mutex_lock(&ri->lock);
+    struct run_box *old = e->box;
+    e->box = box;
+    e->filled_ns = ns;
+    e->filled_wall_ms = wall_ms;
+    run_ref(&box->run);
+    pthread_mutex_unlock(&ri->lock);
+    if (old)
+        run_unref(&old->run);
+    return box;
+}
+
+static enum xp_status fail_no_run(const struct run_index *ri, struct xp_span name,
+                                  struct xp_error *err)
+{
+    int n = name.n < 120 ? (int)name.n : 120;
+    return xp_fail(err, XP_NOT_FOUND, 0, "run \"%.*s\" is not in %.80s", n,
+                   name.n ? (const char *)name.p : "",
+                   ri->n_stores ? xp_store_name(ri->stores[0]) : "any location");
+}
+
+enum xp_status run_index_get(struct run_index *ri, struct xp_span name, const struct run **out,
+                             struct xp_error *err)
+{
+    struct run_listing *l = run_index_listing(ri);
+    struct run_entry *e = run_listing_by_name(l, name);
+    *out = NULL;
+    if (!e) {
+        run_listing_unref(l);
+        l = run_index_listing_after_miss(ri);
+        e = run_listing_by_name(l, name);
+    }
+    if (e)
+        *out = &run_entry_box(ri, e, false)->run;
+    run_listing_unref(l);
+    return e ? XP_OK : fail_no_run(ri, name, err);
+}
+
+/* --- pages --- */
+
+/* A token is where the page ended: capture time and hash of the name of its last run. */
+#define TOKEN_DIGITS 32
+
+static uint64_t name_hash(const char *name)
+{
+    return xp_fnv(XP_FNV_INIT, xp_span_str(name));
+}
+
+static char *token_of(int64_t captured_ms, const char *name)
+{
+    char *t = must(malloc(TOKEN_DIGITS + 1));
+    snprintf(t, TOKEN_DIGITS + 1, "%016llx%016llx", (unsigned long long)captured_ms,
+             (unsigned long long)name_hash(name));
+    return t;
+}
+
+static bool token_read(struct xp_span token, int64_t *captured_ms, uint64_t *hash)
+{
+    uint64_t v[2] = {0, 0};
+    if (token.n != TOKEN_DIGITS)
+        return false;
+    for (size_t i = 0; i < TOKEN_DIGITS; i++) {
+        uint8_t c = token.p[i];
+        if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f'))
+            return false;
+        uint64_t *to = &v[i / 16];
+        *to = *to << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+    }
+    *captured_ms = (int64_t)v[0];
+    *hash = v[1];
+    return true;
+}
+
+/* The first entry after the token's. If that run is gone, the others of its time come again. */
+static size_t page_start(const struct run_listing *l, int64_t captured_ms, uint64_t hash)
+{
+    size_t lo = 0, hi = l->n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (l->entries[mid].captured_ms > captured_ms)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    for (size_t i = lo; i < l->n && l->entries[i].captured_ms == captured_ms; i++)
+        if (name_hash(l->entries[i].name) == hash)
+            return i + 1;
+    return lo;
+}
+
+static bool matches(const struct run_entry *e, const char *q)
+{
+    return !e->hidden && (!*q || strcasestr(e->name, q));
+}
+
+static void page_add(struct run_page *page, struct run_box *box, size_t limit, bool first)
+{
+    if (box->run.n_hosts && page->n < limit) {
+        page->runs[page->n++] = &box->run;
+    } else if (!box->run.n_hosts && first && page->n_empty < RUNS_EMPTY_MAX) {
+        page->empty[page->n_empty++] = &box->run;
+    } else {
+        run_unref(&box->run);
+    }
+}
+
+/* Fills the page from entry i on. Stops at the first run that has no room. */
+static void page_fill(struct run_index *ri, struct run_listing *l, size_t i, const char *q,
+                      size_t limit, bool first, struct run_page *page)
+{
+    const struct run_entry *last = NULL;
+    for (; i < l->n; i++) {
+        struct run_entry *e = &l->entries[i];
+        if (!matches(e, q))
+            continue;
+        struct run_box *box = run_entry_box(ri, e, true);
+        bool holds = box->run.n_hosts > 0;
+        bool full = holds && page->n == limit;
+        page_add(page, box, limit, first);
+        if (full) {
+            page->next = token_of(last->captured_ms, last->name);
+            return;
+        }
+        if (holds)
+            last = e;
+    }
+}
+
+static void page_count(struct run_index *ri, struct run_listing *l, const char *q,
+                       struct run_page *page)
+{
+    page->total_exact = true;
+    pthread_mutex_lock(&ri->lock);
+    for (size_t i = 0; i < l->n; i++) {
+        struct run_entry *e = &l->entries[i];
+        if (!matches(e, q))
+            continue;
+        page->total += !e->box || e->box->run.n_hosts;
+        page->total_exact &= e->box != NULL;
+    }
+    pthread_mutex_unlock(&ri->lock);
+}
+
+/* --- sentences --- */
+
+static char *text_take(struct xp_buf *b)
+{
+    char *s = run_span_dup(xp_buf_all(b));
+    xp_buf_fini(b);
+    return s;
+}
+
+static char *text_cut(const struct run_listing *l)
+{
+    struct xp_buf b;
+    if (!l->cut_folders && !l->cut_entries && !l->too_deep)
+        return NULL;
+    xp_buf_init(&b, 1024);
+    if (l->cut_folders)
+        xp_buf_fmt(&b, "listing cut at %d folders", RUNS_FOLDERS_MAX);
+    if (l->cut_entries)
+        xp_buf_fmt(&b, "%slisting of a folder cut at %d entries", b.n ? "; " : "",
+                   RUNS_FOLDER_ENTRIES_MAX);
+    if (l->too_deep)
+        xp_buf_fmt(&b, "%sfolders more than %d deep were not searched", b.n ? "; " : "",
+                   RUNS_DEPTH_MAX);
+    return text_take(&b);
+}
+
+static char *text_read(const struct run_index *ri)
+{
+    struct xp_buf b;
+    xp_buf_init(&b, 64 << 10);
+    for (size_t i = 0; i < ri->n_stores; i++)
+        xp_buf_fmt(&b, "%s%s", i ? ", " : "", xp_store_name(ri->stores[i]));
+    return text_take(&b);
+}
+
+static char *text_expected(const struct run_index *ri)
+{
+    struct xp_buf b;
+    const char *dir = ri->n_stores == 1 ? xp_store_name(ri->stores[0]) : "DIR";
+    int n = (int)strlen(dir);
+    while (n > 1 && dir[n - 1] == '/')
+        n--;
+    xp_buf_init(&b, 64 << 10);
+    xp_buf_fmt(&b,
+               "%.*s/plugins/profile/<run>/<host>.xplane.pb, %.*s/<run>/<host>.xplane.pb or "
+               "%.*s/<host>.xplane.pb, each also as .xplane.pb.gz",
+               n, dir, n, dir, n, dir);
+    return text_take(&b);
+}
+
+static char *text_found(struct run_index *ri, struct run_listing *l, size_t searched, bool query)
+{
+    struct run_seen seen = l->seen;
+    size_t runs = 0, riegeli = 0;
+    struct xp_buf b;
+    xp_buf_init(&b, 4096);
+    if (query && searched) {
+        xp_buf_fmt(&b, "%zu run%s, none with such a name", searched, searched == 1 ? "" : "s");
+        return text_take(&b);
+    }
+    pthread_mutex_lock(&ri->lock);
+    for (size_t i = 0; i < l->n; i++) {
+        const struct run_box *box = l->entries[i].box;
+        runs++;
+        riegeli += box ? box->run.n_unsupported : 0;
+        if (box)
+            run_seen_add(&seen, &box->seen);
+    }
+    pthread_mutex_unlock(&ri->lock);
+    run_seen_text(&seen, &b);
+    if (seen.files)
+        xp_buf_str(&b, ", none of them <host>.xplane.pb");
+    if (riegeli)
+        xp_buf_fmt(&b, "; %zu host%s only as .xplane.riegeli, which is not supported", riegeli,
+                   riegeli == 1 ? "" : "s");
+    if (runs)
+        xp_buf_fmt(&b, "; %zu run folder%s without profiles", runs, runs == 1 ? "" : "s");
+    if (l->error.status != XP_OK)
+        xp_buf_fmt(&b, "; %s", l->error.text);
+    return text_take(&b);
+}
+
+static void page_explain(struct run_index *ri, struct run_listing *l, const char *q,
+                         struct run_page *page)
+{
+    struct run_page all = {0};
+    if (*q)
+        page_count(ri, l, "", &all);
+    page->read = text_read(ri);
+    page->found = text_found(ri, l, all.total, *q != '\0');
+    page->expected = text_expected(ri);
+}
+
+enum xp_status run_index_list(struct run_index *ri, struct xp_span q, struct xp_span token,
+                              size_t limit, struct run_page *page, struct xp_error *err)
+{
+    int64_t captured_ms = 0;
+    uint64_t hash = 0;
+    *page = (struct run_page){0};
+    if (limit < 1 || limit > RUN_PAGE_MAX)
+        return xp_fail(err, XP_BAD_REQUEST, 0, "limit must be from 1 to %d", RUN_PAGE_MAX);
+    if (token.n && !token_read(token, &captured_ms, &hash))
+        return xp_fail(err, XP_BAD_REQUEST, 0, "this is no page token");
+    if (q.n && memchr(q.p, 0, q.n))
+        return xp_fail(err, XP_BAD_REQUEST, 0, "a name cannot hold a NUL byte");
+    char *text = run_span_dup(q);
+    struct run_listing *l = run_index_listing(ri);
+    page->runs = must(calloc(limit, sizeof *page->runs));
+    page->empty = must(calloc(RUNS_EMPTY_MAX, sizeof *page->empty));
+    page_fill(ri, l, token.n ? page_start(l, captured_ms, hash) : 0, text, limit, !token.n, page);
+    page_count(ri, l, text, page);
+    page->cut = text_cut(l);
+    if (!token.n && page->n == 0)
+        page_explain(ri, l, text, page);
+    run_listing_unref(l);
+    free(text);
+    return XP_OK;
+}
+
+void run_page_fini(struct run_page *page)
+{
+    for (size_t i = 0; i < page->n; i++)
+        run_unref(page->runs[i]);
+    for (size_t i = 0; i < page->n_empty; i++)
+        run_unref(page->empty[i]);
+    free(page->runs);
+    free(page->empty);
+    free(page->next);
+    free(page->cut);
+    free(page->read);
+    free(page->found);
+    free(page->expected);
+    *page = (struct run_page){0};
+}
