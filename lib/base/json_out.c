@@ -11,6 +11,14 @@
 
 #define DEPTH_MAX 32
 
+/* xp_buf_room, with the common case in line: half the time of writing a number. */
+static inline uint8_t *room(struct xp_buf *b, size_t n)
+{
+    if (n <= b->cap - b->n && b->p && !b->failed)
+        return b->p + b->n;
+    return xp_buf_room(b, n);
+}
+
 /* --- numbers --- */
 
 static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233"
@@ -59,7 +67,7 @@ static void put_digits(uint8_t *p, uint64_t v, unsigned n)
 void xp_text_u64(struct xp_buf *b, uint64_t v)
 {
     unsigned n = digits(v);
-    uint8_t *p = xp_buf_room(b, n);
+    uint8_t *p = room(b, n);
     if (!p)
         return;
     put_digits(p, v, n);
@@ -86,7 +94,7 @@ static void text_millionths(struct xp_buf *b, uint64_t millionths)
         rest /= 10;
         after--;
     }
-    uint8_t *p = xp_buf_room(b, n + 1 + after);
+    uint8_t *p = room(b, n + 1 + after);
     if (!p)
         return;
     put_digits(p, whole, n);
@@ -232,7 +240,7 @@ static void escape_rest(struct xp_buf *b, const uint8_t *p, const uint8_t *end)
 void xp_json_escape(struct xp_buf *b, struct xp_span s)
 {
     size_t run = s.n ? plain_run(s.p, s.n) : 0;
-    uint8_t *p = xp_buf_room(b, run + 2);
+    uint8_t *p = room(b, run + 2);
     if (!p)
         return;
     *p++ = '"';
@@ -255,16 +263,23 @@ void xp_json_init(struct xp_json *j, struct xp_buf *b)
     *j = (struct xp_json){.b = b};
 }
 
-/* The comma before a value or a key, if one is due. */
-static void separate(struct xp_json *j)
+/* Whether a comma is due before a value or a key. */
+static inline bool comma_due(struct xp_json *j)
 {
-    uint32_t bit = UINT32_C(1) << j->depth;
-    if (j->named)
+    if (j->named) {
         j->named = false;
-    else if (j->comma & bit)
+        return false;
+    }
+    uint32_t bit = UINT32_C(1) << j->depth;
+    bool due = j->comma & bit;
+    j->comma |= bit;
+    return due;
+}
+
+static inline void separate(struct xp_json *j)
+{
+    if (comma_due(j))
         xp_buf_byte(j->b, ',');
-    else
-        j->comma |= bit;
 }
 
 static void open_container(struct xp_json *j, uint8_t c)
@@ -310,16 +325,18 @@ void xp_json_arr_end(struct xp_json *j)
 void xp_json_key(struct xp_json *j, const char *key)
 {
     size_t n = strlen(key);
-    separate(j);
+    bool comma = comma_due(j);
     j->named = true;
-    uint8_t *p = xp_buf_room(j->b, n + 3);
+    uint8_t *p = room(j->b, comma + n + 3);
     if (!p)
         return;
+    if (comma)
+        *p++ = ',';
     p[0] = '"';
     memcpy(p + 1, key, n);
     p[n + 1] = '"';
     p[n + 2] = ':';
-    j->b->n += n + 3;
+    j->b->n += comma + n + 3;
 }
 
 void xp_json_key_span(struct xp_json *j, struct xp_span key)
