@@ -1,0 +1,1 @@
+"""What loadtest/compare is made of: servers as processes, requests, measurements, the table."""
