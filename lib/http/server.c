@@ -5,8 +5,9 @@
 #include "lib/base/log.h"
 #include "lib/http/http_int.h"
 
-#define UNANSWERED_MS 5000 /* beyond the grace, for handlers that have yet to see the cancel flag  \
-                            */
+#define UNANSWERED_MS                                                                              \
+    5000 /* beyond the grace, for handlers that have yet to see the cancel flag                    \
+          */
 
 /* --- one loop --- */
 
@@ -21,27 +22,26 @@ static void on_sweep(uv_timer_t *timer)
     conn_sweep(timer->data);
 }
 
-static void find_async(uv_handle_t *handle, void *arg)
+static void remember_handle(uv_handle_t *handle, void *known)
 {
-    uv_handle_t **known = arg;
-    if (handle->type == UV_ASYNC)
-        *known = handle;
+    *(uv_handle_t **)known = handle;
 }
 
-static void unref_async(uv_handle_t *handle, void *known)
+static void unref_handle(uv_handle_t *handle, void *known)
 {
-    if (handle->type == UV_ASYNC && handle != known)
+    if (handle != known)
         uv_unref(handle);
 }
 
-/* h2o's context keeps an async handle alive that only its dispose closes, which must not happen
- * while the loop runs: unreferenced, it does not keep xp_loop_run from returning. */
+/* h2o's context keeps handles (an async, timers that it starts and never stops) which only its
+ * dispose closes, and that must not happen while the loop runs: unreferenced, they do not keep
+ * xp_loop_run from returning. Before it there is one handle, xp_loop's own. */
 static void context_open(struct http_loop *l)
 {
-    uv_handle_t *ours = NULL;
-    uv_walk(l->uv, find_async, &ours);
+    uv_handle_t *known = NULL;
+    uv_walk(l->uv, remember_handle, &known);
     h2o_context_init(&l->ctx, l->uv, &l->server->global);
-    uv_walk(l->uv, unref_async, ours);
+    uv_walk(l->uv, unref_handle, known);
 }
 
 static void *loop_main(void *arg)
