@@ -197,8 +197,7 @@ static void read_head(struct conn *c)
     const char *length = header(c->head, "content-length");
     const char *coding = header(c->head, "transfer-encoding");
     const char *keep = header(c->head, "connection");
-    int status = atoi(c->head + (c->head_n > 9 ? 9 : 0));
-    c->failed = status != 200;
+    c->failed = c->head_n < 12 || strncmp(c->head + 9, "200", 3) != 0;
     c->chunked = coding && strncasecmp(coding, "chunked", 7) == 0;
     c->until_close = !c->chunked && !length;
     c->left = length ? strtoull(length, NULL, 10) : 0;
@@ -377,31 +376,41 @@ static const struct option options[] = {
     {"seed", required_argument, NULL, 'r'},     {"zoom", required_argument, NULL, 'z'},
     {"encoding", required_argument, NULL, 'e'}, {NULL, 0, NULL, 0}};
 
+static int64_t number(const char *text, bool *ok)
+{
+    char *end;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    *ok = *ok && end != text && !*end && !errno;
+    return v;
+}
+
 static bool take(struct load *l, int c, const char *arg)
 {
+    bool ok = true;
     if (c == 'p')
-        l->port = atoi(arg);
+        l->port = (int)number(arg, &ok);
     else if (c == 'u')
         l->path = arg;
     else if (c == 'l')
-        l->lo = atoll(arg);
+        l->lo = number(arg, &ok);
     else if (c == 'h')
-        l->hi = atoll(arg);
+        l->hi = number(arg, &ok);
     else if (c == 'c')
-        l->clients = atoi(arg);
+        l->clients = (int)number(arg, &ok);
     else if (c == 's')
-        l->seconds = atof(arg);
+        l->seconds = strtod(arg, NULL);
     else if (c == 'n')
-        l->count = strtoull(arg, NULL, 10);
+        l->count = (uint64_t)number(arg, &ok);
     else if (c == 'k')
-        l->known = strtoull(arg, NULL, 10);
+        l->known = (uint64_t)number(arg, &ok);
     else if (c == 'r')
-        l->seed = strtoull(arg, NULL, 10);
+        l->seed = (uint64_t)number(arg, &ok);
     else if (c == 'e')
         l->encoding = arg;
     else
-        return c == 'z' && sscanf(arg, "%d-%d", &l->zoom_from, &l->zoom_to) == 2;
-    return true;
+        ok = c == 'z' && sscanf(arg, "%d-%d", &l->zoom_from, &l->zoom_to) == 2;
+    return ok;
 }
 
 static bool sane(const struct load *l)
