@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""clang-tidy over our sources (not the tests), two at a time, by the compile commands of
+"""clang-tidy over our sources (not the tests and tools), one a core, by the compile commands of
 build/clang. A file that was clean is not looked at again until it, a header or the rules change.
 
 tidy.py [--seconds N]   files not reached in N seconds are counted and left for the next run
@@ -18,7 +18,7 @@ import tree
 
 BUILD = os.path.join(tree.ROOT, "build/clang")
 STAMPS = os.path.join(tree.ROOT, "build/tidy")
-FOLDERS = ("lib/", "shard/", "server/", "loadtest/")
+FOLDERS = ("lib/", "shard/", "server/")
 
 
 def digest(*names):
