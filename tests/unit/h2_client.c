@@ -80,13 +80,8 @@ void h2_request(struct peer *p, uint32_t stream, const char *method, const char 
 
 bool h2_read(struct peer *p, struct h2_frame *f)
 {
-    static size_t last; /* bytes of the frame handed out before */
-    static struct peer *of;
-
-    if (of == p && last) {
-        peer_used(p, last);
-        last = 0;
-    }
+    peer_used(p, p->frame_n);
+    p->frame_n = 0;
     for (;;) {
         if (!peer_want(p, 9))
             return false;
@@ -104,8 +99,7 @@ bool h2_read(struct peer *p, struct h2_frame *f)
             h2_send(p, H2_SETTINGS, H2_ACK, 0, NULL, 0);
         peer_used(p, 9 + f->n);
     }
-    last = 9 + f->n;
-    of = p;
+    p->frame_n = 9 + f->n;
     return true;
 }
 

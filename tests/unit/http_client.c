@@ -90,8 +90,9 @@ bool peer_want(struct peer *p, size_t n)
 
 void peer_used(struct peer *p, size_t n)
 {
-    memmove(p->in.p, p->in.p + n, p->in.n - n);
     p->in.n -= n;
+    if (n && p->in.n)
+        memmove(p->in.p, p->in.p + n, p->in.n);
 }
 
 void peer_wait_closed(struct peer *p)

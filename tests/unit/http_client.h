@@ -14,6 +14,7 @@ struct peer {
     int fd;
     SSL *ssl;
     struct xp_buf in; /* read and not yet used */
+    size_t frame_n;   /* of those, the frame that h2_read handed out last */
 };
 
 struct reply {
