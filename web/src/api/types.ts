@@ -1,0 +1,168 @@
+// The shapes of docs/api.md.
+import type { Int } from "./json";
+
+export interface Runs {
+  location: string;
+  runs: RunRow[];
+  total: number;
+  next: string | null;
+  cut: boolean;
+  empty: { read: string; found: string; expected: string } | null;
+}
+
+export interface RunRow {
+  run: string;
+  captured_ms: number;
+  captured_from: "name" | "mtime";
+  hosts: number;
+  bytes: number;
+  state: "ready" | "empty" | "unsupported";
+  note: string;
+}
+
+export interface Run {
+  run: string;
+  captured_ms: number;
+  location: string;
+  hosts: Host[];
+}
+
+export interface Host {
+  host: string;
+  bytes: number;
+  compressed: boolean;
+  modified_ms: number;
+  state: "ready" | "unsupported" | "loading" | "resident";
+  note: string;
+}
+
+export interface Tracks {
+  run: string;
+  host: string;
+  begin_ps: Int;
+  end_ps: Int;
+  events: number;
+  start_wall_ns: string | null;
+  loading: boolean;
+  bytes_done: number;
+  bytes_total: number;
+  planes_done: number;
+  planes_total: number;
+  partial: boolean;
+  damage: { offset: number; detail: string } | null;
+  planes: Plane[];
+}
+
+export interface Plane {
+  plane: number;
+  name: string;
+  state: "waiting" | "loading" | "ready" | "failed";
+  events: number;
+  kind: "device" | "host" | "other";
+  lines: Line[];
+}
+
+export interface Line {
+  line: number;
+  id: Int;
+  name: string;
+  events: number;
+  lanes: number;
+  begin_ps: Int;
+  end_ps: Int;
+  derived: boolean;
+  odd: number;
+  overflow: number;
+}
+
+export interface Argument {
+  name: string;
+  value: string | null;
+  type: string;
+  bytes?: number;
+  cut?: boolean;
+  from: "event" | "metadata";
+}
+
+export interface Flow {
+  direction: "in" | "out";
+  category: string;
+  ids: Int[];
+  line: number;
+  begin_ps: Int;
+}
+
+export interface EventDetails {
+  id: Int;
+  name: string;
+  display_name: string;
+  line: number;
+  line_name: string;
+  plane: number;
+  plane_name: string;
+  lane: number;
+  begin_ps: Int;
+  duration_ps: Int;
+  self_ps: Int | null;
+  occurrences: Int | null;
+  args: Argument[];
+  args_cut: boolean;
+  flows: Flow[];
+  previous: Int | null;
+  next: Int | null;
+}
+
+export interface SearchAnswer {
+  q: string;
+  total: number;
+  lines: { line: number; count: number }[];
+  hits: Hit[];
+  more: boolean;
+  loading: boolean;
+}
+
+export interface Hit {
+  id: Int;
+  line: number;
+  lane: number;
+  name: string;
+  begin_ps: Int;
+  duration_ps: Int;
+}
+
+export interface Aggregate {
+  t0_ps: Int;
+  t1_ps: Int;
+  events: number;
+  names: number;
+  total_ps: Int;
+  self_ps: Int;
+  rows: AggregateRow[];
+  rest: { names: number; count: number; total_ps: Int; self_ps: Int };
+  loading: boolean;
+}
+
+export interface AggregateRow {
+  name: string;
+  plane: number;
+  count: number;
+  total_ps: Int;
+  self_ps: Int;
+  min_ps: Int;
+  max_ps: Int;
+  mean_ps: Int;
+  p50_ps: Int;
+  p99_ps: Int;
+  longest_id: Int;
+  approximate?: boolean;
+}
+
+export interface Progress {
+  state: "waiting" | "indexing" | "decoding" | "ready" | "failed";
+  bytes_done: number;
+  bytes_total: number;
+  events: number;
+  planes_done: number;
+  planes_total: number;
+  error: string | { detail?: string } | null;
+}

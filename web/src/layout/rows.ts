@@ -1,0 +1,91 @@
+// Where each plane and line is drawn: numbers in, rows out. y counts from the top of all rows.
+import type { Line, Plane } from "../api/types";
+
+export const HEADING = 26;
+export const LANE = 17; // a lane with its gap
+export const FLAT_LANE = 5;
+const PAD = 5; // between lines
+const FLAT_MIN = 22;
+
+export interface Row {
+  y: number;
+  h: number;
+  plane: Plane;
+  line: Line | null; // null: the plane's heading
+  folded: boolean; // of a heading
+  laneH: number;
+  flat: boolean;
+}
+
+export interface Rows {
+  rows: Row[];
+  height: number;
+  byLine: Map<number, Row>;
+}
+
+/** Planes that start folded: nothing to see in them. */
+export function foldedByDefault(p: Plane): boolean {
+  return p.events === 0 && p.state !== "waiting" && p.state !== "loading";
+}
+
+export function isFolded(p: Plane, toggled: ReadonlySet<number>): boolean {
+  return foldedByDefault(p) !== toggled.has(p.plane);
+}
+
+function lineRow(plane: Plane, line: Line, y: number, flat: boolean): Row {
+  const lanes = Math.max(1, line.lanes);
+  const laneH = flat && lanes > 1 ? FLAT_LANE : LANE;
+  const h = Math.max(lanes * laneH + PAD, FLAT_MIN);
+  return { y, h, plane, line, folded: false, laneH, flat };
+}
+
+export function layoutRows(planes: readonly Plane[], toggled: ReadonlySet<number>, flat: ReadonlySet<number>): Rows {
+  const rows: Row[] = [];
+  const byLine = new Map<number, Row>();
+  let y = 0;
+  for (const plane of planes) {
+    const folded = isFolded(plane, toggled);
+    rows.push({ y, h: HEADING, plane, line: null, folded, laneH: 0, flat: false });
+    y += HEADING;
+    if (folded) continue;
+    for (const line of plane.lines) {
+      const row = lineRow(plane, line, y, flat.has(line.line));
+      rows.push(row);
+      byLine.set(line.line, row);
+      y += row.h;
+    }
+  }
+  return { rows, height: y, byLine };
+}
+
+/** Index of the row that holds y, clamped to what there is. */
+export function rowIndexAt(rows: readonly Row[], y: number): number {
+  let low = 0;
+  let high = rows.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (rows[middle]!.y <= y) low = middle;
+    else high = middle - 1;
+  }
+  return Math.max(0, low);
+}
+
+export function visibleRows(rows: readonly Row[], top: number, height: number): Row[] {
+  const out: Row[] = [];
+  for (let i = rowIndexAt(rows, top); i < rows.length && rows[i]!.y < top + height; i++) out.push(rows[i]!);
+  return out;
+}
+
+/** Lines between two heights, for an area selection. */
+export function linesBetween(rows: readonly Row[], y0: number, y1: number): number[] {
+  const [low, high] = y0 < y1 ? [y0, y1] : [y1, y0];
+  return visibleRows(rows, low, high - low + 1).flatMap((r) => (r.line && r.y + r.h > low ? [r.line.line] : []));
+}
+
+export function laneTop(row: Row, lane: number): number {
+  return row.y + 2 + lane * row.laneH;
+}
+
+export function laneAt(row: Row, y: number): number {
+  return Math.floor((y - row.y - 2) / row.laneH);
+}

@@ -1,0 +1,52 @@
+// What is known about a name of an event, once for all windows that mention it.
+import { categorize, colourOf, headOf, type Category, type Palette } from "./colour";
+import { nameMatches, type Query } from "./query";
+
+export interface Name {
+  readonly text: string;
+  readonly label: string; // what fits a rectangle: without the HLO text behind it
+  readonly category: Category;
+  colour: string;
+  width: number; // of the label in pixels; < 0: not measured yet
+  lit: boolean; // matches the search, or there is none
+}
+
+export type Kind = "device" | "host" | "other";
+
+export class Names {
+  private readonly byKind: Record<Kind, Map<string, Name>> = { device: new Map(), host: new Map(), other: new Map() };
+  private palette: Palette;
+  private query: Query | null = null;
+
+  constructor(palette: Palette) {
+    this.palette = palette;
+  }
+
+  get(text: string, kind: Kind): Name {
+    const map = this.byKind[kind];
+    let name = map.get(text);
+    if (!name) {
+      const category = categorize(text, kind);
+      name = {
+        text, label: headOf(text), category, colour: colourOf(text, category, this.palette), width: -1,
+        lit: !this.query || nameMatches(this.query, text),
+      };
+      map.set(text, name);
+    }
+    return name;
+  }
+
+  private each(fn: (n: Name) => void): void {
+    for (const map of Object.values(this.byKind)) map.forEach(fn);
+  }
+
+  setPalette(palette: Palette): void {
+    this.palette = palette;
+    this.each((n) => (n.colour = colourOf(n.text, n.category, palette)));
+  }
+
+  setQuery(query: Query | null): void {
+    this.query = query;
+    this.each((n) => (n.lit = !query || nameMatches(query, n.text)));
+  }
+}

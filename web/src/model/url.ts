@@ -1,0 +1,93 @@
+// The state of a page as its query string: short, readable, and back again.
+import type { Range } from "./view";
+
+export interface Area extends Range {
+  rows: string; // "" is all, else as in the API: 0,3,7-12
+}
+
+export interface TraceUrl {
+  run: string;
+  host: string; // "": the only one, or the first
+  t: Range | null; // null: the whole session
+  sel: string;
+  area: Area | null;
+  q: string;
+  folded: number[]; // planes whose folding differs from the usual
+  flat: number[]; // lines drawn in one row
+  top: number | null; // first line in sight
+}
+
+export const emptyTrace: TraceUrl = {
+  run: "", host: "", t: null, sel: "", area: null, q: "", folded: [], flat: [], top: null,
+};
+
+function range(text: string | null): Range | null {
+  const m = /^(-?\d{1,19})\.\.(-?\d{1,19})$/.exec(text ?? "");
+  if (!m) return null;
+  const t0 = BigInt(m[1]!);
+  const t1 = BigInt(m[2]!);
+  return t0 < t1 ? { t0, t1 } : null;
+}
+
+export function parseRows(text: string | null): number[] {
+  const out: number[] = [];
+  for (const part of (text ?? "").split(",")) {
+    const m = /^(\d{1,9})(?:-(\d{1,9}))?$/.exec(part);
+    if (!m) continue;
+    const last = Math.min(Number(m[2] ?? m[1]), Number(m[1]) + 100_000);
+    for (let i = Number(m[1]); i <= last; i++) out.push(i);
+  }
+  return out;
+}
+
+/** Ascending numbers as the API wants them: 0,3,7-12. */
+export function formatRows(rows: readonly number[]): string {
+  const sorted = [...new Set(rows)].sort((a, b) => a - b);
+  const parts: string[] = [];
+  for (let i = 0; i < sorted.length; ) {
+    let j = i;
+    while (sorted[j + 1] === sorted[j]! + 1) j++;
+    parts.push(j === i ? `${sorted[i]}` : `${sorted[i]}-${sorted[j]}`);
+    i = j + 1;
+  }
+  return parts.join(",");
+}
+
+export function parseTrace(search: string): TraceUrl {
+  const p = new URLSearchParams(search);
+  const a = range(p.get("a"));
+  const sel = p.get("sel") ?? "";
+  const top = p.get("top");
+  return {
+    run: p.get("run") ?? "",
+    host: p.get("host") ?? "",
+    t: range(p.get("t")),
+    sel: /^\d{1,20}$/.test(sel) ? sel : "",
+    area: a && { ...a, rows: formatRows(parseRows(p.get("ar"))) },
+    q: p.get("q") ?? "",
+    folded: parseRows(p.get("fold")),
+    flat: parseRows(p.get("flat")),
+    top: top && /^\d{1,9}$/.test(top) ? Number(top) : null,
+  };
+}
+
+// What a query may hold as it is; more readable than %2C and %3A.
+function encode(text: string): string {
+  return encodeURIComponent(text).replace(/%(2C|3A|2F|40)/g, (c) => decodeURIComponent(c));
+}
+
+export function formatTrace(s: TraceUrl): string {
+  const parts: string[] = [`run=${encode(s.run)}`];
+  if (s.host) parts.push(`host=${encode(s.host)}`);
+  if (s.t) parts.push(`t=${s.t.t0}..${s.t.t1}`);
+  if (s.sel) parts.push(`sel=${s.sel}`);
+  if (s.area) {
+    parts.push(`a=${s.area.t0}..${s.area.t1}`);
+    if (s.area.rows) parts.push(`ar=${s.area.rows}`);
+  }
+  if (s.q) parts.push(`q=${encode(s.q)}`);
+  if (s.folded.length) parts.push(`fold=${formatRows(s.folded)}`);
+  if (s.flat.length) parts.push(`flat=${formatRows(s.flat)}`);
+  if (s.top !== null) parts.push(`top=${s.top}`);
+  return `?${parts.join("&")}`;
+}

@@ -1,0 +1,147 @@
+// All runs, newest first.
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { Api, asProblem, isAbort, type Problem } from "../../api/client";
+import type { RunRow, Runs } from "../../api/types";
+import { ago, bytes, count, date, plural } from "../../model/format";
+import { go, here } from "../../model/location";
+import { Icon } from "../../widgets/icon";
+import { ProblemPanel } from "../../widgets/problem";
+import { Bar, Loading } from "../../widgets/shell";
+
+const PAGE = 100;
+
+export function RunsPage() {
+  const { root, search } = here.value;
+  const q = new URLSearchParams(search).get("q") ?? "";
+  const api = useMemo(() => new Api(root), [root]);
+  const answer = useSignal<Runs | null>(null);
+  const problem = useSignal<Problem | null>(null);
+  const turn = useSignal(0);
+  const input = useRef<HTMLInputElement>(null);
+
+  useEffect(() => {
+    document.title = "Runs · xprofd";
+    const abort = new AbortController();
+    const timer = setTimeout(() => {
+      api.json<Runs>("runs", { limit: PAGE, q: q || undefined }, abort.signal).then(
+        (got) => {
+          answer.value = got;
+          problem.value = null;
+        },
+        (e: unknown) => isAbort(e) || (problem.value = asProblem(e)),
+      );
+    }, answer.peek() ? 120 : 0);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [api, q, turn.value]);
+
+  useEffect(() => {
+    const source = new EventSource(api.url("events"));
+    source.addEventListener("runs", () => turn.value++);
+    const key = (e: KeyboardEvent): void => {
+      if (e.key !== "/" || e.ctrlKey || e.metaKey || e.target instanceof HTMLInputElement) return;
+      e.preventDefault();
+      input.current?.select();
+    };
+    document.addEventListener("keydown", key);
+    return () => {
+      source.close();
+      document.removeEventListener("keydown", key);
+    };
+  }, [api]);
+
+  const more = async (): Promise<void> => {
+    const have = answer.peek();
+    if (!have?.next) return;
+    try {
+      const got = await api.json<Runs>("runs", { limit: PAGE, q: q || undefined, page: have.next });
+      answer.value = { ...got, runs: [...have.runs, ...got.runs] };
+    } catch (e) {
+      problem.value = asProblem(e);
+    }
+  };
+
+  const a = answer.value;
+  return (
+    <>
+      <Bar crumbs={<b>Runs</b>}>
+        <search class="search">
+          <Icon name="search" />
+          <input
+            ref={input} type="text" spellcheck={false} placeholder="Search runs  ( / )" aria-label="Search runs" value={q}
+            onInput={(e) => {
+              const text = e.currentTarget.value;
+              go(`${root}${text ? `?q=${encodeURIComponent(text)}` : ""}`, true);
+            }}
+          />
+        </search>
+      </Bar>
+      <main class="page">
+        {problem.value && <ProblemPanel problem={problem.value} retry={() => turn.value++} />}
+        {!a && !problem.value && <Loading what="Listing the runs…" />}
+        {a && <RunsOf a={a} q={q} root={root} more={() => void more()} />}
+      </main>
+    </>
+  );
+}
+
+function RunsOf({ a, q, root, more }: { a: Runs; q: string; root: string; more: () => void }) {
+  if (a.runs.length === 0) return <Empty a={a} q={q} />;
+  return (
+    <>
+      <div class="page-head">
+        <h1>{plural(a.total, "run")}{q && <> matching “{q}”</>}</h1>
+        <p>in <code>{a.location}</code>{a.cut && ", of which not all could be listed"}</p>
+      </div>
+      <div class="sheet">
+        <table class="runs">
+          <thead>
+            <tr><th scope="col">Run</th><th scope="col">Captured</th><th scope="col" class="number">Hosts</th><th scope="col" class="number">Size</th><th scope="col">State</th></tr>
+          </thead>
+          <tbody>{a.runs.map((r) => <RunLine key={r.run} r={r} root={root} />)}</tbody>
+        </table>
+      </div>
+      {a.next && <p class="none">{count(a.runs.length)} of {count(a.total)} are listed. <button type="button" class="button" onClick={more}>List more</button></p>}
+    </>
+  );
+}
+
+function RunLine({ r, root }: { r: RunRow; root: string }) {
+  const when = date(r.captured_ms);
+  const page = r.hosts === 1 && r.state === "ready" ? "trace" : "run";
+  return (
+    <tr>
+      <th scope="row"><a href={`${root}${page}?run=${encodeURIComponent(r.run)}`}>{r.run}</a></th>
+      <td title={`${when.iso}\n${r.captured_from === "name" ? "from the run's name" : "from the file's time"}`}>
+        {when.text} <span class="ago">{ago(r.captured_ms, Date.now())}</span>
+      </td>
+      <td class="number">{count(r.hosts)}</td>
+      <td class="number" title={`${count(r.bytes)} bytes`}>{bytes(r.bytes)}</td>
+      <td><span class={`pill ${r.state}`}>{r.state}</span> {r.note && <span class="note">{r.note}</span>}</td>
+    </tr>
+  );
+}
+
+function Empty({ a, q }: { a: Runs; q: string }) {
+  if (q)
+    return (
+      <div class="empty">
+        <h2>No run matches “{q}”</h2>
+        <p>Searched in <code>{a.location}</code>.</p>
+      </div>
+    );
+  return (
+    <div class="empty">
+      <h2>No profiles yet</h2>
+      <dl>
+        <dt>Read</dt><dd><code>{a.empty?.read ?? a.location}</code></dd>
+        <dt>Found</dt><dd>{a.empty?.found ?? "nothing"}</dd>
+        <dt>Expected</dt><dd><code>{a.empty?.expected ?? "plugins/profile/<run>/<host>.xplane.pb"}</code></dd>
+      </dl>
+      <p>New runs appear here by themselves.</p>
+    </div>
+  );
+}

@@ -1,0 +1,60 @@
+// The panel below the timeline.
+import { useSignal } from "@preact/signals";
+import { shortCount } from "../../model/format";
+import { Icon } from "../../widgets/icon";
+import { AreaTable } from "./aggregate";
+import { Details } from "./details";
+import { Hits } from "./hits";
+import type { Tab, Trace } from "./trace";
+
+const SMALLEST = 110;
+
+export function Dock({ trace }: { trace: Trace }) {
+  const height = useSignal(290);
+  if (!trace.dock.value) return null;
+  const total = trace.search.answer.value?.total;
+  const tabs: { id: Tab; label: string; note: string }[] = [
+    { id: "details", label: "Event", note: "" },
+    { id: "area", label: "Area", note: trace.aggregate.value ? shortCount(trace.aggregate.value.events) : "" },
+    { id: "hits", label: "Hits", note: total === undefined ? "" : shortCount(total) },
+  ];
+  const resize = (to: number): void => {
+    height.value = Math.min(Math.max(SMALLEST, to), window.innerHeight * 0.7);
+  };
+  const drag = (e: PointerEvent): void => {
+    const el = e.currentTarget as HTMLElement;
+    const from = height.peek() + e.clientY;
+    el.setPointerCapture(e.pointerId);
+    el.onpointermove = (m) => resize(from - m.clientY);
+    el.onpointerup = () => (el.onpointermove = null);
+  };
+  return (
+    <section class="dock" style={{ height: `${height.value}px` }} aria-label="Details">
+      <div
+        class="splitter" role="separator" aria-orientation="horizontal" aria-label="Height of the details" tabIndex={0}
+        aria-valuenow={Math.round(height.value)} onPointerDown={drag}
+        onKeyDown={(e) => {
+          if (e.key === "ArrowUp" || e.key === "ArrowDown") resize(height.peek() + (e.key === "ArrowUp" ? 24 : -24));
+        }}
+      />
+      <div class="tabs" role="tablist">
+        {tabs.map((t) => (
+          <button
+            key={t.id} type="button" role="tab" id={`tab-${t.id}`} aria-selected={trace.tab.value === t.id}
+            aria-controls="dock-panel" onClick={() => (trace.tab.value = t.id)}
+          >
+            {t.label}{t.note && <span class="badge">{t.note}</span>}
+          </button>
+        ))}
+        <button type="button" class="tool push" title="Hide (Q)" aria-label="Hide" onClick={() => (trace.dock.value = false)}>
+          <Icon name="close" />
+        </button>
+      </div>
+      <div class="panel" role="tabpanel" id="dock-panel" aria-labelledby={`tab-${trace.tab.value}`} tabIndex={0}>
+        {trace.tab.value === "details" && <Details trace={trace} />}
+        {trace.tab.value === "area" && <AreaTable trace={trace} />}
+        {trace.tab.value === "hits" && <Hits trace={trace} />}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,128 @@
+// Keys of the timeline. A held key moves smoothly; a tap moves a step.
+import { cycleTheme } from "../../model/theme";
+import type { Trace } from "./trace";
+
+export const help: { keys: string; what: string }[][] = [
+  [
+    { keys: "W S", what: "zoom in, out" },
+    { keys: "A D ← →", what: "move left, right" },
+    { keys: "↑ ↓", what: "scroll rows" },
+    { keys: "Shift", what: "with these: four times as far" },
+    { keys: "F", what: "fit the selection" },
+    { keys: "0 Home", what: "whole session" },
+    { keys: "wheel", what: "zoom at the pointer; Shift: move; Alt: scroll rows" },
+    { keys: "drag", what: "move; Shift + drag: select an area" },
+  ],
+  [
+    { keys: ". ,", what: "next, previous event on the row" },
+    { keys: "J K", what: "event on the row below, above" },
+    { keys: "/", what: "search" },
+    { keys: "] [", what: "next, previous hit" },
+    { keys: "R", what: "area from the selected event" },
+    { keys: "1 2 3", what: "drag moves, selects, zooms" },
+    { keys: "Q", what: "show or hide the details" },
+    { keys: "C", what: "fold or unfold all groups" },
+    { keys: "T", what: "theme: system, light, dark" },
+    { keys: "Esc", what: "one level back" },
+    { keys: "?", what: "this help" },
+  ],
+];
+
+const SMOOTH_AFTER = 140; // ms
+const moves: Record<string, { zoom?: number; pan?: number; scroll?: number }> = {
+  w: { zoom: -1 }, s: { zoom: 1 },
+  a: { pan: -1 }, d: { pan: 1 }, arrowleft: { pan: -1 }, arrowright: { pan: 1 },
+  arrowup: { scroll: -1 }, arrowdown: { scroll: 1 },
+};
+
+export interface KeyTargets {
+  trace: Trace;
+  focusSearch: () => void;
+  toggleHelp: () => void;
+  pointerShare: () => number; // where zoom has its centre, 0 … 1
+}
+
+function isTyping(e: KeyboardEvent): boolean {
+  const t = e.target;
+  return t instanceof HTMLElement && (t.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(t.tagName));
+}
+
+function discrete({ trace, focusSearch, toggleHelp }: KeyTargets): Record<string, () => void> {
+  return {
+    f: () => trace.fit(),
+    "0": () => trace.whole(),
+    home: () => trace.whole(),
+    ".": () => void trace.neighbour(1),
+    ",": () => void trace.neighbour(-1),
+    j: () => trace.otherRow(1),
+    k: () => trace.otherRow(-1),
+    "]": () => void trace.stepHit(1),
+    "[": () => void trace.stepHit(-1),
+    "/": focusSearch,
+    "?": toggleHelp,
+    r: () => trace.areaFromEvent(),
+    "1": () => (trace.mode.value = "pan"),
+    "2": () => (trace.mode.value = "select"),
+    "3": () => (trace.mode.value = "zoom"),
+    q: () => (trace.dock.value = !trace.dock.peek()),
+    c: () => trace.foldAll(trace.rows.peek().rows.some((r) => !r.line && !r.folded)),
+    t: cycleTheme,
+    escape: () => trace.back(),
+  };
+}
+
+export function listenKeys(targets: KeyTargets): () => void {
+  const { trace } = targets;
+  const act = discrete(targets);
+  const held = new Map<string, number>(); // key -> since
+  let frame = 0;
+  let last = 0;
+
+  const move = (key: string, amount: number, shift: boolean): void => {
+    const m = moves[key]!;
+    const n = amount * (shift ? 4 : 1);
+    if (m.zoom) trace.zoom(Math.exp(m.zoom * n), targets.pointerShare());
+    if (m.pan) trace.pan(m.pan * n);
+    if (m.scroll) trace.scrollBy(m.scroll * n * 400);
+  };
+
+  let shifted = false;
+  const tick = (now: number): void => {
+    const dt = Math.min(0.05, (now - last) / 1000);
+    last = now;
+    for (const [key, since] of held) if (now - since > SMOOTH_AFTER) move(key, dt * 1.6, shifted);
+    frame = held.size ? requestAnimationFrame(tick) : 0;
+  };
+
+  const down = (e: KeyboardEvent): void => {
+    shifted = e.shiftKey;
+    if (e.ctrlKey || e.metaKey || e.altKey || isTyping(e) || document.querySelector("dialog[open]")) return;
+    const key = e.key.toLowerCase();
+    if (moves[key]) {
+      if (key.startsWith("arrow") && e.target instanceof Element && e.target.closest(".dock")) return;
+      e.preventDefault();
+      if (e.repeat || held.has(key)) return;
+      move(key, moves[key]!.pan ? 0.1 : 0.25, e.shiftKey);
+      held.set(key, (last = performance.now()));
+      if (!frame) frame = requestAnimationFrame(tick);
+    } else if (act[key]) {
+      e.preventDefault();
+      act[key]!();
+    }
+  };
+  const up = (e: KeyboardEvent): void => {
+    shifted = e.shiftKey;
+    held.delete(e.key.toLowerCase());
+  };
+  const blur = (): void => held.clear();
+
+  document.addEventListener("keydown", down);
+  document.addEventListener("keyup", up);
+  window.addEventListener("blur", blur);
+  return () => {
+    cancelAnimationFrame(frame);
+    document.removeEventListener("keydown", down);
+    document.removeEventListener("keyup", up);
+    window.removeEventListener("blur", blur);
+  };
+}

@@ -1,0 +1,88 @@
+// The column at the left: planes that fold, names of lines, counts.
+import { layoutRuler } from "../../layout/ruler";
+import { LANE, type Row } from "../../layout/rows";
+import { count, plural, shortCount } from "../../model/format";
+import { Icon } from "../../widgets/icon";
+import type { Trace } from "./trace";
+
+function Heading({ trace, row }: { trace: Trace; row: Row }) {
+  const { plane, folded } = row;
+  const lines = plane.lines.length;
+  const state = plane.state === "ready" ? "" : plane.state;
+  return (
+    <button
+      class="plane"
+      type="button"
+      aria-expanded={!folded}
+      onClick={() => trace.toggleFold(plane.plane)}
+      title={`${plane.name || "(no name)"}: ${plural(plane.events, "event")} on ${plural(lines, "line")}`}
+    >
+      <Icon name={folded ? "right" : "down"} />
+      <span class="name">{plane.name || <i>no name</i>}</span>
+      {state && <span class={`state ${state}`}>{state}</span>}
+      <span class="count">{plane.events ? shortCount(plane.events) : "empty"}</span>
+    </button>
+  );
+}
+
+function lineTitle(row: Row): string {
+  const line = row.line!;
+  return [
+    line.name || "(no name)",
+    plural(line.events, "event"),
+    line.lanes > 1 ? `${count(line.lanes)} rows, so that overlapping events do not hide each other` : "",
+    line.derived ? "made from other lines" : "",
+    line.odd ? `${plural(line.odd, "event")} with a negative or overflowing time` : "",
+    line.overflow ? `${plural(line.overflow, "event")} overlap more than 255 others and share the last row` : "",
+  ].filter(Boolean).join("\n");
+}
+
+function LineLabel({ trace, row, hits }: { trace: Trace; row: Row; hits: number }) {
+  const line = row.line!;
+  const flatten = line.lanes > 1;
+  return (
+    <div class="line" title={lineTitle(row)}>
+      <span class={`name ${line.derived ? "derived" : ""}`}>{line.name || <i>no name</i>}</span>
+      {line.odd + line.overflow > 0 && <Icon name="warn" />}
+      {hits > 0 && <span class="hits" title={`${plural(hits, "hit")} of the search`}>{shortCount(hits)}</span>}
+      {flatten && (
+        <button
+          type="button"
+          class="flatten"
+          aria-pressed={row.flat}
+          title={row.flat ? "Show at full height" : `Flatten ${line.lanes} rows`}
+          onClick={() => trace.toggleFlat(line.line)}
+        >
+          <Icon name={row.flat ? "expand" : "flatten"} />
+        </button>
+      )}
+      <span class="count">{shortCount(line.events)}</span>
+    </div>
+  );
+}
+
+export function Labels({ trace }: { trace: Trace }) {
+  const rows = trace.inSight.value;
+  const top = trace.scrollTop.value;
+  const { width } = trace.size.value;
+  const base = width ? layoutRuler(trace.view.value, width).base : "";
+  const hits = new Map(trace.search.answer.value?.lines.map((l) => [l.line, l.count]));
+  return (
+    <div class="labels" style={{ "--lane": `${LANE}px` }}>
+      <div class="corner" title={base ? "Labels with + count from here" : undefined}>{base || "session time"}</div>
+      <div class="label-rows">
+        {rows.map((row) => (
+          <div
+            key={row.line ? `l${row.line.line}` : `p${row.plane.plane}`}
+            class="label"
+            style={{ transform: `translateY(${row.y - top}px)`, height: `${row.h}px` }}
+          >
+            {row.line
+              ? <LineLabel trace={trace} row={row} hits={hits.get(row.line.line) ?? 0} />
+              : <Heading trace={trace} row={row} />}
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,287 @@
+// The timeline's page.
+import { useComputed, useSignal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { Api, asProblem, isAbort, type Problem } from "../../api/client";
+import type { Run } from "../../api/types";
+import { bytes, count, duration, plural, shortCount, timestamp } from "../../model/format";
+import { go, here } from "../../model/location";
+import { emptyTrace, formatTrace, parseTrace } from "../../model/url";
+import { endOf } from "../../model/view";
+import { Icon, type IconName } from "../../widgets/icon";
+import { ProblemPanel } from "../../widgets/problem";
+import { Bar, Loading } from "../../widgets/shell";
+import { Dock } from "./dock";
+import { Help } from "./help";
+import { listenKeys } from "./keys";
+import { Minimap } from "./minimap";
+import type { Pointer } from "./pointer";
+import { Stage } from "./stage";
+import { syncAddress } from "./sync";
+import { Trace, type Mode } from "./trace";
+
+/** The run's hosts, for the choice; without one in the address the first is taken. */
+export function TracePage() {
+  const { root, search } = here.value;
+  const { run, host } = parseTrace(search);
+  const info = useSignal<Run | null>(null);
+  const problem = useSignal<Problem | null>(null);
+  const again = useSignal(0);
+  const api = useMemo(() => new Api(root), [root]);
+
+  useEffect(() => {
+    document.title = `${run} · xprofd`;
+    const abort = new AbortController();
+    problem.value = null;
+    api.json<Run>("run", { run }, abort.signal).then(
+      (got) => {
+        info.value = got;
+        const first = got.hosts.find((h) => h.state !== "unsupported") ?? got.hosts[0];
+        if (!host && first) go(`${root}trace${formatTrace({ ...parseTrace(window.location.search), host: first.host })}`, true);
+      },
+      (e: unknown) => isAbort(e) || (problem.value = asProblem(e)),
+    );
+    return () => abort.abort();
+  }, [api, run, again.value]);
+
+  if (problem.value)
+    return (
+      <>
+        <Bar crumbs={<><a href={root}>Runs</a> <Icon name="right" /> <b>{run || "?"}</b></>} />
+        <main class="page"><ProblemPanel problem={problem.value} retry={() => again.value++} /></main>
+      </>
+    );
+  if (info.value?.run === run && info.value.hosts.length === 0)
+    return (
+      <>
+        <Bar crumbs={<><a href={root}>Runs</a> <Icon name="right" /> <b>{run}</b></>} />
+        <main class="page"><p class="none">This run holds no profile. Read: <code>{info.value.location}</code>. Expected there: <code>&lt;host&gt;.xplane.pb</code>.</p></main>
+      </>
+    );
+  if (!host) return <><Bar crumbs={<a href={root}>Runs</a>} /><main class="page"><Loading what="Opening the run…" /></main></>;
+  return <TraceOf key={`${run}\0${host}`} api={api} run={run} host={host} info={info.value} />;
+}
+
+function TraceOf({ api, run, host, info }: { api: Api; run: string; host: string; info: Run | null }) {
+  const trace = useMemo(() => new Trace(api, { run, host }), []);
+  const pointer = useRef<{ value: Pointer | null }>({ value: null });
+  const helping = useSignal(false);
+  const input = useRef<HTMLInputElement>(null);
+
+  useEffect(() => {
+    trace.start(parseTrace(window.location.search));
+    const unsync = syncAddress(trace);
+    const unlisten = listenKeys({
+      trace,
+      focusSearch: () => input.current?.select(),
+      toggleHelp: () => (helping.value = !helping.peek()),
+      pointerShare: () => {
+        const x = pointer.current.value?.x;
+        return x === undefined ? 0.5 : x / Math.max(1, trace.size.peek().width);
+      },
+    });
+    return () => {
+      unlisten();
+      unsync();
+      trace.stop();
+    };
+  }, [trace]);
+
+  const { problem, tracks } = trace.loader;
+  return (
+    <div class="trace">
+      <Bar crumbs={<Crumbs api={api} run={run} host={host} info={info} />}>
+        <SearchBox trace={trace} input={input} />
+        <Tools trace={trace} help={() => (helping.value = true)} />
+      </Bar>
+      <Banners trace={trace} />
+      {problem.value && !tracks.value
+        ? <main class="page"><ProblemPanel problem={problem.value} retry={() => trace.loader.start()} /></main>
+        : tracks.value
+          ? <Body trace={trace} pointer={pointer.current} />
+          : <main class="page"><FirstLoad trace={trace} /></main>}
+      <Dock trace={trace} />
+      <Status trace={trace} />
+      {helping.value && <Help close={() => { helping.value = false; }} />}
+      <p id="said" class="said" role="status" aria-live="polite">{trace.said.value}</p>
+    </div>
+  );
+}
+
+function Body({ trace, pointer }: { trace: Trace; pointer: { value: Pointer | null } }) {
+  const t = trace.tracks.value!;
+  if (!t.loading && t.events === 0)
+    return (
+      <main class="page">
+        <div class="empty">
+          <h2>No events in this profile</h2>
+          <p>
+            {plural(t.planes.length, "plane")} {t.planes.length === 1 ? "was" : "were"} read from{" "}
+            {bytes(t.bytes_total)}; none holds a timed event.
+            {t.damage && <> The file is damaged at byte {count(t.damage.offset)}: {t.damage.detail}.</>}
+          </p>
+        </div>
+      </main>
+    );
+  return (
+    <main class="body">
+      <Minimap trace={trace} />
+      <Stage trace={trace} pointer={pointer} />
+    </main>
+  );
+}
+
+function Crumbs({ api, run, host, info }: { api: Api; run: string; host: string; info: Run | null }) {
+  const choose = (to: string): void => go(`${api.root}trace${formatTrace({ ...emptyTrace, run, host: to })}`);
+  const hosts = info?.hosts ?? [];
+  return (
+    <>
+      <a href={api.root}>Runs</a> <Icon name="right" />
+      <a href={`${api.root}run?run=${encodeURIComponent(run)}`} title={run}>{run}</a> <Icon name="right" />
+      {hosts.length > 1
+        ? (
+          <select aria-label="Host" value={host} onChange={(e) => choose(e.currentTarget.value)}>
+            {!hosts.some((h) => h.host === host) && <option value={host}>{host}</option>}
+            {hosts.map((h) => <option key={h.host} value={h.host}>{h.host}</option>)}
+          </select>
+        )
+        : <b title={host}>{host}</b>}
+    </>
+  );
+}
+
+function SearchBox({ trace, input }: { trace: Trace; input: { current: HTMLInputElement | null } }) {
+  const { text, answer, busy, problem } = trace.search;
+  const total = answer.value?.total;
+  const at = trace.selId.value ? trace.search.place(trace.selId.value) : 0;
+  const keys = (e: KeyboardEvent): void => {
+    if (e.key === "Enter") {
+      void trace.stepHit(e.shiftKey ? -1 : 1);
+    } else if (e.key === "Escape") {
+      if (text.peek()) trace.search.set("");
+      document.querySelector<HTMLElement>(".drawing canvas")?.focus();
+    }
+  };
+  return (
+    <search class="search">
+      <Icon name="search" />
+      <input
+        ref={input} type="text" spellcheck={false} autocomplete="off" placeholder="Search events  ( / )" aria-label="Search events"
+        value={text.value} onKeyDown={keys}
+        onInput={(e) => {
+          trace.search.set(e.currentTarget.value);
+          if (e.currentTarget.value.trim()) trace.openDock("hits");
+        }}
+      />
+      {text.value.trim() !== "" && (
+        <>
+          <output class={total === 0 || problem.value ? "bad" : ""}>
+            {problem.value ? "error" : total === undefined ? (busy.value ? "…" : "") : at ? `${count(at)} / ${shortCount(total)}` : shortCount(total)}
+          </output>
+          <button type="button" class="tool" title="Previous hit ([)" aria-label="Previous hit" onClick={() => void trace.stepHit(-1)}><Icon name="up" /></button>
+          <button type="button" class="tool" title="Next hit (])" aria-label="Next hit" onClick={() => void trace.stepHit(1)}><Icon name="down" /></button>
+          <button type="button" class="tool" title="Clear" aria-label="Clear the search" onClick={() => trace.search.set("")}><Icon name="close" /></button>
+        </>
+      )}
+    </search>
+  );
+}
+
+function Tools({ trace, help }: { trace: Trace; help: () => void }) {
+  const modes: { id: Mode; icon: IconName; title: string }[] = [
+    { id: "pan", icon: "move", title: "Drag moves (1)" },
+    { id: "select", icon: "area", title: "Drag selects an area (2, or Shift + drag)" },
+    { id: "zoom", icon: "zoom", title: "Drag zooms (3)" },
+  ];
+  return (
+    <>
+      <div class="group" role="group" aria-label="What dragging does">
+        {modes.map((m) => (
+          <button
+            key={m.id} type="button" class="tool" aria-pressed={trace.mode.value === m.id} title={m.title} aria-label={m.title}
+            onClick={() => (trace.mode.value = m.id)}
+          >
+            <Icon name={m.icon} />
+          </button>
+        ))}
+      </div>
+      <button type="button" class="tool" title="Fit the selection (F)" aria-label="Fit the selection" onClick={() => trace.fit()}><Icon name="fit" /></button>
+      <button type="button" class="tool" title="Whole session (0)" aria-label="Whole session" onClick={() => trace.whole()}><Icon name="whole" /></button>
+      <button type="button" class="tool" title="Keys (?)" aria-label="Keys" onClick={help}><Icon name="help" /></button>
+    </>
+  );
+}
+
+function FirstLoad({ trace }: { trace: Trace }) {
+  const p = trace.loader.progress.value;
+  return (
+    <div class="first-load">
+      <Loading what={p?.state === "indexing" ? "Indexing the profile…" : "Opening the profile…"} />
+      {p && p.bytes_total > 0 && (
+        <>
+          <progress max={p.bytes_total} value={p.bytes_done} />
+          <p>{bytes(p.bytes_done)} of {bytes(p.bytes_total)} · {plural(p.events, "event")} · planes {p.planes_done} of {p.planes_total}</p>
+        </>
+      )}
+    </div>
+  );
+}
+
+function Banners({ trace }: { trace: Trace }) {
+  const t = trace.tracks.value;
+  const failed = trace.fetcher.problem.value;
+  const lost = t && trace.loader.problem.value;
+  return (
+    <div class="banners">
+      {t?.loading && (
+        <div class="banner loading-banner" role="status">
+          <span class="spinner" />
+          Loading: {bytes(t.bytes_done)} of {bytes(t.bytes_total)} · {plural(t.events, "event")} · planes {t.planes_done} of {t.planes_total}
+          <progress max={Math.max(1, t.bytes_total)} value={t.bytes_done} />
+        </div>
+      )}
+      {t?.partial && (
+        <div class="banner warn" role="status">
+          <Icon name="warn" />
+          <span>
+            <b>This file is damaged; what could be read before the damage is shown.</b>{" "}
+            {t.damage && <>At byte {count(t.damage.offset)}: {t.damage.detail}</>}
+          </span>
+        </div>
+      )}
+      {lost && <ProblemPanel small problem={lost} retry={() => trace.loader.start()} />}
+      {failed && <ProblemPanel small problem={failed} retry={() => trace.fetcher.retry()} />}
+    </div>
+  );
+}
+
+function Status({ trace }: { trace: Trace }) {
+  const t = trace.tracks.value;
+  const view = trace.view.value;
+  const shown = useComputed(() => {
+    void trace.fetcher.version.value;
+    void trace.view.value;
+    let events = 0;
+    let hidden = 0;
+    for (const row of trace.inSight.value)
+      for (const lane of (row.line && trace.slabOf(row.line.line)?.lanes) || []) {
+        events += lane.events;
+        hidden += lane.hidden;
+      }
+    return { events, hidden };
+  });
+  if (!t) return <footer class="status" />;
+  const { events, hidden } = shown.value;
+  return (
+    <footer class="status">
+      <span title="Length of what is in view"><b>{duration(view.span, 4)}</b> in view</span>
+      <span class="wide">{timestamp(view.t0)} … {timestamp(endOf(view))}</span>
+      <span title="Of the rows in sight, in the loaded window">
+        {plural(events, "event")} loaded{hidden > 0 && <>, {count(hidden)} merged: zoom in to see each</>}
+      </span>
+      <span class="push">{plural(t.events, "event")} · {plural(t.planes.length, "plane")} · {bytes(t.bytes_total)}</span>
+      {trace.fetcher.lastMs.value > 0 && (
+        <span class="wide" title="Last answer of the server">{trace.fetcher.lastMs.value.toFixed(0)} ms, {bytes(trace.fetcher.lastBytes.value)}</span>
+      )}
+    </footer>
+  );
+}

@@ -1,0 +1,83 @@
+// Search over the whole profile: the server finds and counts, the page lights up what is in sight.
+import { signal } from "@preact/signals";
+import { asProblem, isAbort, type Api, type Problem } from "../../api/client";
+import { big } from "../../api/json";
+import type { Hit, SearchAnswer } from "../../api/types";
+
+const LIMIT = 200;
+
+export class Search {
+  readonly text = signal("");
+  readonly answer = signal<SearchAnswer | null>(null);
+  readonly busy = signal(false);
+  readonly problem = signal<Problem | null>(null);
+  private abort = new AbortController();
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(private readonly api: Api, private readonly who: { run: string; host: string }) {}
+
+  set(text: string, now = false): void {
+    const wanted = text.trim() !== "";
+    if (text === this.text.peek() && (this.answer.peek() || this.busy.peek() || !wanted)) return;
+    this.text.value = text;
+    this.stop();
+    this.problem.value = null;
+    this.busy.value = wanted;
+    if (!wanted) this.answer.value = null;
+    else this.timer = setTimeout(() => void this.ask(), now ? 0 : 160);
+  }
+
+  again(): void {
+    this.stop();
+    this.problem.value = null;
+    if (this.text.peek().trim() !== "") void this.ask();
+  }
+
+  stop(): void {
+    clearTimeout(this.timer);
+    this.abort.abort();
+    this.abort = new AbortController();
+  }
+
+  private async ask(): Promise<void> {
+    const { signal: stopped } = this.abort;
+    this.busy.value = true;
+    try {
+      const got = await this.api.json<SearchAnswer>("search", { ...this.who, q: this.text.peek(), limit: LIMIT }, stopped);
+      this.answer.value = got;
+      if (got.loading) this.timer = setTimeout(() => void this.ask(), 1000);
+    } catch (e) {
+      if (isAbort(e)) return;
+      this.answer.value = null;
+      this.problem.value = asProblem(e);
+    }
+    this.busy.value = false;
+  }
+
+  /** The next list of hits, behind the last one shown. */
+  async more(): Promise<void> {
+    const have = this.answer.peek();
+    const last = have?.hits[have.hits.length - 1];
+    if (!have || !last || !have.more) return;
+    const got = await this.api.json<SearchAnswer>("search", {
+      ...this.who, q: have.q, limit: LIMIT, after: big(last.begin_ps), after_id: big(last.id), dir: "next",
+    }, this.abort.signal);
+    if (this.answer.peek() === have) this.answer.value = { ...have, hits: [...have.hits, ...got.hits], more: got.more };
+  }
+
+  /** The hit after (before) a place; at the end it goes on from the other end. */
+  async step(dir: 1 | -1, after: bigint, id: string | null, ends: { first: bigint; last: bigint }): Promise<Hit | null> {
+    const q = this.text.peek();
+    if (q.trim() === "") return null;
+    const ask = async (from: bigint, fromId: string | undefined): Promise<Hit | undefined> =>
+      (await this.api.json<SearchAnswer>("search", {
+        ...this.who, q, limit: 1, after: from, after_id: fromId, dir: dir > 0 ? "next" : "prev",
+      }, this.abort.signal)).hits[0];
+    return (await ask(after, id ?? undefined)) ?? (await ask(dir > 0 ? ends.first - 1n : ends.last + 1n, undefined)) ?? null;
+  }
+
+  /** 1 for the first of the hits listed, 0 when it is not among them. */
+  place(id: string): number {
+    return (this.answer.value?.hits.findIndex((h) => String(h.id) === id) ?? -1) + 1;
+  }
+}

@@ -1,0 +1,119 @@
+// The rows: labels at the left as elements, the rest on one canvas.
+import { effect, useComputed, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { RULER, Timeline, type Scene } from "../../draw/timeline";
+import { readTheme } from "../../draw/theme";
+import { layoutRuler } from "../../layout/ruler";
+import { dark } from "../../model/theme";
+import type { Area } from "../../model/url";
+import { Labels } from "./labels";
+import { listenPointer, type Pointer } from "./pointer";
+import { Tip } from "./tip";
+import type { Trace } from "./trace";
+
+function areaScene(trace: Trace, a: Area | null): Scene["area"] {
+  return a && { t0: a.t0, t1: a.t1, y0: 0, y1: 0, lines: trace.areaLines(a) };
+}
+
+export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Pointer | null } }) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const box = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const cursor = useSignal<Pointer | null>(null);
+  const height = useComputed(() => trace.rows.value.height);
+
+  useEffect(() => {
+    const el = canvas.current!;
+    const timeline = new Timeline(el);
+    let theme = readTheme();
+    let frame = 0;
+
+    const draw = (): void => {
+      frame = 0;
+      const size = trace.size.peek();
+      if (size.width === 0) return;
+      const view = trace.view.peek();
+      timeline.prepare(theme.dark);
+      timeline.draw({
+        view, ...size, height: size.height + RULER, theme,
+        scrollTop: trace.scrollTop.peek(),
+        rows: trace.inSight.peek(),
+        rowOf: (line) => trace.rows.peek().byLine.get(line),
+        slabOf: (line) => trace.slabOf(line),
+        ruler: layoutRuler(view, size.width),
+        session: trace.session.peek(),
+        selected: trace.mark.peek(),
+        hovered: trace.hover.peek()?.mark ?? null,
+        area: areaScene(trace, trace.dragging.peek() ?? trace.area.peek()),
+        arrows: trace.arrows(),
+        cursorX: cursor.peek()?.x ?? null,
+      });
+    };
+
+    // Whatever the picture depends on; at most one drawing a frame.
+    const undraw = effect(() => {
+      void [
+        trace.view.value, trace.size.value, trace.inSight.value, trace.scrollTop.value, trace.fetcher.version.value,
+        trace.mark.value, trace.details.value, trace.hover.value, trace.area.value, trace.dragging.value,
+        trace.search.text.value, cursor.value,
+      ];
+      if (dark.value !== theme.dark) theme = readTheme();
+      if (!frame) frame = requestAnimationFrame(draw);
+    });
+
+    const measure = (): void => {
+      const r = el.parentElement!.getBoundingClientRect();
+      const was = trace.size.peek();
+      const next = { width: Math.floor(r.width), height: Math.max(0, Math.floor(r.height) - RULER), scale: window.devicePixelRatio || 1 };
+      if (was.width === next.width && was.height === next.height && was.scale === next.scale) return;
+      trace.size.value = next;
+      trace.scrollToWanted();
+    };
+    const observer = new ResizeObserver(measure);
+    observer.observe(el.parentElement!);
+    measure();
+
+    const unscroll = effect(() => {
+      void trace.rows.value;
+      const y = trace.scrollTop.value;
+      if (scroller.current && Math.abs(scroller.current.scrollTop - y) >= 1) scroller.current.scrollTop = y;
+    });
+    const unpoint = listenPointer(el, trace, (p) => {
+      cursor.value = p;
+      pointer.value = p;
+    });
+    el.focus({ preventScroll: true });
+    return () => {
+      cancelAnimationFrame(frame);
+      observer.disconnect();
+      undraw();
+      unscroll();
+      unpoint();
+    };
+  }, [trace]);
+
+  return (
+    <div
+      class="scroller"
+      ref={scroller}
+      tabIndex={-1}
+      onScroll={(e) => (trace.scrollTop.value = Math.round(e.currentTarget.scrollTop))}
+    >
+      <div class="spacer" style={{ height: `${height.value + RULER}px` }}>
+        <div class="stage" ref={box}>
+          <Labels trace={trace} />
+          <div class={`drawing mode-${trace.mode.value}`}>
+            <canvas
+              ref={canvas}
+              tabIndex={0}
+              role="application"
+              aria-label="Timeline. Press question mark for keys."
+              aria-describedby="said"
+            />
+            <Tip trace={trace} at={cursor} />
+          </div>
+        </div>
+      </div>
+    </div>
+  );
+}

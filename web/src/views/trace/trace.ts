@@ -1,0 +1,539 @@
+// State of one timeline: what is loaded, what is in view, what is chosen. Knows no DOM.
+import { batch, computed, effect, signal, type ReadonlySignal } from "@preact/signals";
+import { asProblem, isAbort, type Api, type Problem } from "../../api/client";
+import { big, type Int } from "../../api/json";
+import type { Aggregate, EventDetails, Hit } from "../../api/types";
+import { idAt, indexOfId, type Lane } from "../../api/window";
+import type { Arrow, Mark } from "../../draw/timeline";
+import { hitLane } from "../../layout/rects";
+import { laneAt, laneTop, layoutRows, visibleRows, type Row } from "../../layout/rows";
+import { darkPalette, lightPalette } from "../../model/colour";
+import { Names, type Name } from "../../model/names";
+import { parseQuery } from "../../model/query";
+import { Slabs, type Slab } from "../../model/slabs";
+import { dark } from "../../model/theme";
+import { formatRows, parseRows, type Area, type TraceUrl } from "../../model/url";
+import {
+  clampView, endOf, fitView, panView, revealView, sameView, timeAt, wholeView, zoomView, type Range, type View,
+} from "../../model/view";
+import { Fetcher } from "./fetcher";
+import { Search } from "./search";
+import { TracksLoader } from "./tracks";
+
+const SLAB_BYTES = 48 << 20;
+
+export type Mode = "pan" | "select" | "zoom";
+export type Tab = "details" | "area" | "hits";
+
+/** A rectangle under the pointer. */
+export interface Hover {
+  mark: Mark;
+  name: Name;
+  count: number;
+  busy: number;
+  row: Row;
+}
+
+export class Trace {
+  readonly loader: TracksLoader;
+  readonly fetcher: Fetcher;
+  readonly search: Search;
+  readonly names = new Names(dark.peek() ? darkPalette : lightPalette);
+  readonly slabs = new Slabs(SLAB_BYTES);
+
+  /** null: the whole session, also while that still grows. */
+  readonly chosen = signal<View | null>(null);
+  readonly size = signal({ width: 0, height: 0, scale: 1 }); // of the rows' part
+  readonly scrollTop = signal(0);
+  readonly folded = signal<ReadonlySet<number>>(new Set());
+  readonly flat = signal<ReadonlySet<number>>(new Set());
+  readonly mode = signal<Mode>("pan");
+  readonly tab = signal<Tab>("details");
+  readonly dock = signal(false);
+  readonly hover = signal<Hover | null>(null);
+  readonly said = signal(""); // short message for eyes and screen readers
+
+  readonly selId = signal("");
+  readonly mark = signal<Mark | null>(null);
+  readonly details = signal<EventDetails | null>(null);
+  readonly detailsProblem = signal<Problem | null>(null);
+
+  readonly area = signal<Area | null>(null);
+  readonly dragging = signal<Area | null>(null); // while the mouse is down
+  readonly aggregate = signal<Aggregate | null>(null);
+  readonly aggregateProblem = signal<Problem | null>(null);
+
+  readonly tracks;
+  readonly session: ReadonlySignal<Range>;
+  readonly view: ReadonlySignal<View>;
+  readonly rows;
+  readonly inSight;
+  /** Set before a discrete step, so that the address gets an entry of its own. */
+  step = false;
+
+  private detailsAbort = new AbortController();
+  private areaAbort = new AbortController();
+  private wantTop: number | null = null; // line to scroll to once rows are there
+  private wantReveal = false;
+  private readonly undo: (() => void)[] = [];
+
+  constructor(readonly api: Api, readonly who: { run: string; host: string }) {
+    this.loader = new TracksLoader(api, who, () => this.onTracks());
+    this.tracks = this.loader.tracks;
+    this.search = new Search(api, who);
+    this.fetcher = new Fetcher(api, who, this.slabs, this.names, (line) => this.kindOf(line));
+    this.session = computed(() => {
+      const t = this.tracks.value;
+      const t0 = big(t?.begin_ps);
+      const t1 = big(t?.end_ps);
+      return { t0, t1: t1 > t0 ? t1 : t0 + 1n };
+    });
+    this.view = computed(() => this.chosen.value ?? wholeView(this.session.value));
+    this.rows = computed(() => layoutRows(this.tracks.value?.planes ?? [], this.folded.value, this.flat.value));
+    this.inSight = computed(() => visibleRows(this.rows.value.rows, this.scrollTop.value, this.size.value.height));
+  }
+
+  start(url: TraceUrl): void {
+    this.apply(url);
+    this.wantReveal = url.sel !== "" && url.t === null;
+    this.undo.push(
+      effect(() => this.names.setPalette(dark.value ? darkPalette : lightPalette)),
+      effect(() => this.names.setQuery(this.search.text.value.trim() ? parseQuery(this.search.text.value) : null)),
+      effect(() => this.ask()),
+    );
+    this.loader.start();
+  }
+
+  stop(): void {
+    for (const fn of this.undo) fn();
+    this.loader.stop();
+    this.fetcher.stop();
+    this.search.stop();
+    this.detailsAbort.abort();
+    this.areaAbort.abort();
+  }
+
+  // --- the address ---
+
+  apply(url: TraceUrl): void {
+    batch(() => {
+      this.chosen.value = url.t && { t0: url.t.t0, span: Number(url.t.t1 - url.t.t0) };
+      this.folded.value = new Set(url.folded);
+      this.flat.value = new Set(url.flat);
+      this.search.set(url.q, true);
+      if (url.sel !== this.selId.peek()) this.select(url.sel, false);
+      if (areaKey(url.area) !== areaKey(this.area.peek())) this.setArea(url.area, false);
+      this.wantTop = url.top;
+      if (url.top === null && !url.sel) this.scrollTop.value = 0;
+    });
+    this.scrollToWanted();
+  }
+
+  url(): TraceUrl {
+    const v = this.chosen.value;
+    const top = this.scrollTop.value > 0 ? this.inSight.value.find((r) => r.line && r.y >= this.scrollTop.value) : undefined;
+    return {
+      run: this.who.run,
+      host: this.who.host,
+      t: v && { t0: v.t0, t1: endOf(v) },
+      sel: this.selId.value,
+      area: this.area.value,
+      q: this.search.text.value,
+      folded: [...this.folded.value],
+      flat: [...this.flat.value],
+      top: top?.line?.line ?? null,
+    };
+  }
+
+  // --- loading ---
+
+  private kindOf(line: number): "device" | "host" | "other" {
+    return this.rows.peek().byLine.get(line)?.plane.kind ?? "other";
+  }
+
+  private onTracks(): void {
+    this.fetcher.refresh();
+    this.scrollToWanted();
+  }
+
+  private ask(): void {
+    const { width, height, scale } = this.size.value;
+    if (width === 0 || !this.tracks.value) return;
+    // Rows a little above and below are asked for as well: scrolling finds them there.
+    const near = visibleRows(this.rows.value.rows, this.scrollTop.value - height * 0.4, height * 1.8);
+    const lines = near.flatMap((r) => (r.line && r.line.events > 0 ? [r.line.line] : []));
+    this.fetcher.want({ view: this.view.value, lines, pixels: Math.round(width * scale), session: this.session.value });
+  }
+
+  slabOf(line: number): Slab | null {
+    const v = this.view.peek();
+    const { width, scale } = this.size.peek();
+    return this.slabs.best(line, v, v.span / Math.max(1, width * scale));
+  }
+
+  // --- moving ---
+
+  private setView(v: View, step: boolean): void {
+    const next = sameView(v, wholeView(this.session.peek())) ? null : v;
+    if (next && this.chosen.peek() && sameView(next, this.chosen.peek()!)) return;
+    if (step) this.step = true;
+    this.chosen.value = next;
+  }
+
+  zoom(factor: number, at = 0.5): void {
+    this.setView(zoomView(this.view.peek(), factor, at, this.session.peek()), false);
+  }
+
+  pan(share: number): void {
+    this.setView(panView(this.view.peek(), share, this.session.peek()), false);
+  }
+
+  show(v: View): void {
+    this.setView(clampView(v, this.session.peek()), false);
+  }
+
+  zoomTo(r: Range): void {
+    this.setView(fitView(r, this.session.peek(), 0), true);
+  }
+
+  whole(): void {
+    this.step = true;
+    this.chosen.value = null;
+  }
+
+  /** The area, else the event, else everything. */
+  fit(): void {
+    const a = this.area.peek();
+    const m = this.mark.peek();
+    if (this.tab.peek() === "area" && a) this.setView(fitView(a, this.session.peek()), true);
+    else if (m) this.setView(fitView({ t0: m.begin, t1: m.end }, this.session.peek(), 0.5), true);
+    else if (a) this.setView(fitView(a, this.session.peek()), true);
+    else this.whole();
+  }
+
+  scrollBy(dy: number): void {
+    const max = Math.max(0, this.rows.peek().height - this.size.peek().height);
+    this.scrollTop.value = Math.round(Math.min(max, Math.max(0, this.scrollTop.peek() + dy)));
+  }
+
+  private scrollToLine(line: number, lane: number): void {
+    this.unfoldLine(line);
+    const row = this.rows.peek().byLine.get(line);
+    const { height } = this.size.peek();
+    if (!row || height === 0) {
+      this.wantTop ??= line;
+      return;
+    }
+    const y = laneTop(row, lane);
+    const top = this.scrollTop.peek();
+    if (y < top || y + row.laneH > top + height) this.scrollBy(y - height / 3 - top);
+  }
+
+  private unfoldLine(line: number): void {
+    const plane = this.tracks.peek()?.planes.find((p) => p.lines.some((l) => l.line === line));
+    const heading = plane && this.rows.peek().rows.find((r) => r.plane === plane && !r.line);
+    if (heading?.folded) this.toggleFold(plane!.plane);
+  }
+
+  scrollToWanted(): void {
+    if (this.wantTop === null || this.size.peek().height === 0) return;
+    const row = this.rows.peek().byLine.get(this.wantTop);
+    if (!row) return;
+    this.wantTop = null;
+    this.scrollBy(row.y - this.scrollTop.peek());
+  }
+
+  toggleFold(plane: number): void {
+    this.folded.value = toggled(this.folded.peek(), plane);
+    this.scrollBy(0);
+  }
+
+  toggleFlat(line: number): void {
+    this.flat.value = toggled(this.flat.peek(), line);
+    this.scrollBy(0);
+  }
+
+  foldAll(fold: boolean): void {
+    const all = this.rows.peek().rows.filter((r) => !r.line && r.folded !== fold);
+    this.folded.value = all.reduce((set, r) => toggled(set, r.plane.plane), this.folded.peek());
+    this.scrollBy(0);
+  }
+
+  // --- finding rectangles in what is loaded ---
+
+  hitAt(x: number, y: number): Hover | null {
+    const { width } = this.size.peek();
+    const v = this.view.peek();
+    const row = this.inSight.peek().find((r) => y + this.scrollTop.peek() >= r.y && y + this.scrollTop.peek() < r.y + r.h);
+    if (!row?.line) return null;
+    const slab = this.slabOf(row.line.line);
+    const lane = slab?.lanes.find((l) => l.lane === laneAt(row, y + this.scrollTop.peek()));
+    if (!slab || !lane) return null;
+    const t = (x / width) * v.span + Number(v.t0 - slab.t0);
+    const i = hitLane(lane, t, (3 / width) * v.span);
+    return i < 0 ? null : hoverOf(row, slab, lane, i);
+  }
+
+  private rectOf(line: number, id: string): Hover | null {
+    const row = this.rows.peek().byLine.get(line);
+    if (!row) return null;
+    for (const slab of this.slabs.all(line))
+      for (const lane of slab.lanes) {
+        const i = indexOfId(lane, id);
+        if (i >= 0) return hoverOf(row, slab, lane, i);
+      }
+    return null;
+  }
+
+  /** The first rectangle at or after the left edge, on the first row in sight that has one. */
+  private firstInView(): Hover | null {
+    const v = this.view.peek();
+    for (const row of this.inSight.peek()) {
+      const found = row.line && this.nearest(row, v.t0 > this.session.peek().t0 ? v.t0 : this.session.peek().t0);
+      if (found) return found;
+    }
+    return null;
+  }
+
+  private nearest(row: Row, t: bigint): Hover | null {
+    const slab = row.line && this.slabOf(row.line.line);
+    const lane = slab?.lanes[0];
+    if (!slab || !lane) return null;
+    const i = hitLane(lane, Number(t - slab.t0), Infinity);
+    return i < 0 ? null : hoverOf(row, slab, lane, i);
+  }
+
+  // --- choosing an event ---
+
+  choose(h: Hover): void {
+    this.step = true;
+    this.mark.value = h.mark;
+    this.select(h.mark.id, false);
+  }
+
+  chooseHit(hit: Hit): void {
+    this.step = true;
+    const begin = big(hit.begin_ps);
+    this.mark.value = {
+      id: String(hit.id), line: hit.line, lane: hit.lane, begin, end: begin + big(hit.duration_ps),
+    };
+    this.reveal();
+    this.select(String(hit.id), false, "hits");
+  }
+
+  chooseId(id: Int, tab: Tab = "details"): void {
+    this.step = true;
+    this.select(String(id), true, tab);
+  }
+
+  deselect(): void {
+    this.step = true;
+    this.select("", false);
+  }
+
+  private select(id: string, reveal: boolean, tab: Tab = "details"): void {
+    this.detailsAbort.abort();
+    this.selId.value = id;
+    this.details.value = null;
+    this.detailsProblem.value = null;
+    if (id === "") {
+      this.mark.value = null;
+      return;
+    }
+    if (this.mark.peek()?.id !== id) this.mark.value = null;
+    this.openDock(tab);
+    this.wantReveal = reveal;
+    void this.loadDetails({ id });
+  }
+
+  reloadDetails(): void {
+    this.detailsProblem.value = null;
+    void this.loadDetails({ id: this.selId.peek() });
+  }
+
+  private async loadDetails(params: { id: string; step?: "next" | "prev" }): Promise<boolean> {
+    this.detailsAbort = new AbortController();
+    try {
+      const got = await this.api.json<EventDetails>("event", { ...this.who, ...params }, this.detailsAbort.signal);
+      batch(() => {
+        const begin = big(got.begin_ps);
+        this.selId.value = String(got.id);
+        this.mark.value = { id: String(got.id), line: got.line, lane: got.lane, begin, end: begin + big(got.duration_ps) };
+        this.details.value = got;
+        if (this.wantReveal) this.reveal();
+      });
+      return true;
+    } catch (e) {
+      if (isAbort(e)) return false;
+      if (params.step) this.say(asProblem(e).message);
+      else this.detailsProblem.value = asProblem(e);
+      return false;
+    }
+  }
+
+  private reveal(): void {
+    const m = this.mark.peek();
+    if (!m) return;
+    this.wantReveal = false;
+    if (this.tracks.peek() && this.size.peek().width > 0)
+      this.setView(
+        revealView(this.view.peek(), { t0: m.begin, t1: m.end }, this.session.peek(), this.size.peek().width), false);
+    this.scrollToLine(m.line, m.lane);
+  }
+
+  /** `.` and `,` */
+  async neighbour(dir: 1 | -1): Promise<void> {
+    const id = this.selId.peek();
+    if (id === "") {
+      const first = this.firstInView();
+      if (first) this.choose(first);
+      return;
+    }
+    const d = this.details.peek();
+    if (d && (dir > 0 ? d.next : d.previous) === null)
+      return this.say(`This is the ${dir > 0 ? "last" : "first"} event of the row.`);
+    this.detailsAbort.abort();
+    this.step = true;
+    this.wantReveal = true;
+    await this.loadDetails({ id, step: dir > 0 ? "next" : "prev" });
+  }
+
+  /** The event at the same time on the next row that has one. */
+  otherRow(dir: 1 | -1): void {
+    const m = this.mark.peek();
+    if (!m) return void this.neighbour(1);
+    const { rows } = this.rows.peek();
+    const from = rows.findIndex((r) => r.line?.line === m.line);
+    for (let i = from + dir; i >= 0 && i < rows.length; i += dir) {
+      const found = this.nearest(rows[i]!, m.begin);
+      if (!found) continue;
+      this.choose(found);
+      this.scrollToLine(found.mark.line, found.mark.lane);
+      return;
+    }
+  }
+
+  /** Flows of the chosen event, as far as their rows are shown. */
+  arrows(): Arrow[] {
+    const m = this.mark.value;
+    return (this.details.value?.flows ?? []).map((f) => {
+      const id = f.ids[0];
+      const lane = (id !== undefined && this.rectOf(f.line, String(id))?.mark.lane) || 0;
+      const there = { line: f.line, lane, at: big(f.begin_ps) };
+      const here = { line: m!.line, lane: m!.lane, at: f.direction === "out" ? m!.end : m!.begin };
+      return f.direction === "out" ? { from: here, to: there } : { from: there, to: here };
+    });
+  }
+
+  // --- choosing an area ---
+
+  setArea(a: Area | null, step = true): void {
+    this.areaAbort.abort();
+    if (step) this.step = true;
+    this.area.value = a;
+    this.aggregate.value = null;
+    this.aggregateProblem.value = null;
+    if (!a) return;
+    this.openDock("area");
+    void this.loadArea(a);
+  }
+
+  /** R: the chosen event's time, on its row. */
+  areaFromEvent(): void {
+    const m = this.mark.peek();
+    if (m && m.end > m.begin) this.setArea({ t0: m.begin, t1: m.end, rows: "" });
+  }
+
+  reloadArea(): void {
+    const a = this.area.peek();
+    if (a) this.setArea(a, false);
+  }
+
+  private async loadArea(a: Area): Promise<void> {
+    this.areaAbort = new AbortController();
+    const { signal: stopped } = this.areaAbort;
+    try {
+      const got = await this.api.json<Aggregate>(
+        "aggregate", { ...this.who, t0: a.t0, t1: a.t1, rows: a.rows || undefined, limit: 300 }, stopped);
+      this.aggregate.value = got;
+      if (got.loading) setTimeout(() => stopped.aborted || void this.loadArea(a), 1000);
+    } catch (e) {
+      if (!isAbort(e)) this.aggregateProblem.value = asProblem(e);
+    }
+  }
+
+  areaLines(a: Area): ReadonlySet<number> | null {
+    return a.rows ? new Set(parseRows(a.rows)) : null;
+  }
+
+  areaOf(x0: number, x1: number, lines: number[]): Area {
+    const { width } = this.size.peek();
+    const v = this.view.peek();
+    const [a, b] = [timeAt(v, Math.min(x0, x1), width), timeAt(v, Math.max(x0, x1), width)];
+    const all = this.rows.peek().byLine.size;
+    return { t0: a, t1: b > a ? b : a + 1n, rows: lines.length === all ? "" : formatRows(lines) };
+  }
+
+  // --- search ---
+
+  async stepHit(dir: 1 | -1): Promise<void> {
+    const m = this.mark.peek();
+    const v = this.view.peek();
+    const s = this.session.peek();
+    const at = m ? m.begin : dir > 0 ? v.t0 - 1n : endOf(v);
+    try {
+      const hit = await this.search.step(dir, at, m?.id ?? null, { first: s.t0, last: s.t1 });
+      if (hit) this.chooseHit(hit);
+      else this.say(this.search.text.peek() ? "Nothing matches." : "Type what to search for: /");
+    } catch (e) {
+      if (!isAbort(e)) this.say(asProblem(e).message);
+    }
+  }
+
+  // --- the rest ---
+
+  openDock(tab: Tab): void {
+    this.tab.value = tab;
+    this.dock.value = true;
+  }
+
+  say(text: string): void {
+    this.said.value = "";
+    this.said.value = text;
+  }
+
+  /** Esc: one level back. False when there was none. */
+  back(): boolean {
+    if (this.dragging.peek()) this.dragging.value = null;
+    else if (this.mode.peek() !== "pan") this.mode.value = "pan";
+    else if (this.selId.peek()) this.deselect();
+    else if (this.area.peek()) this.setArea(null);
+    else if (this.search.text.peek()) this.search.set("");
+    else if (this.dock.peek()) this.dock.value = false;
+    else return false;
+    return true;
+  }
+}
+
+function hoverOf(row: Row, slab: Slab, lane: Lane, i: number): Hover {
+  const begin = slab.t0 + BigInt(Math.round(lane.begin[i]!));
+  return {
+    mark: {
+      id: idAt(lane, i), line: row.line!.line, lane: lane.lane, begin, end: begin + BigInt(Math.round(lane.duration[i]!)),
+    },
+    name: slab.names[lane.name[i]!]!,
+    count: lane.count?.[i] ?? 1,
+    busy: lane.busyOf?.[i] ?? lane.duration[i]!,
+    row,
+  };
+}
+
+function toggled(set: ReadonlySet<number>, x: number): ReadonlySet<number> {
+  const next = new Set(set);
+  if (!next.delete(x)) next.add(x);
+  return next;
+}
+
+function areaKey(a: Area | null): string {
+  return a ? `${a.t0}..${a.t1} ${a.rows}` : "";
+}

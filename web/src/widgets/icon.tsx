@@ -1,0 +1,47 @@
+// Icons, drawn here: no font, no file.
+const paths = {
+  right: "M6 3.5 10.5 8 6 12.5",
+  down: "M3.5 6 8 10.5 12.5 6",
+  search: "M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10ZM10.7 10.7 14 14",
+  close: "M4 4l8 8M12 4l-8 8",
+  warn: "M8 2.2 14.6 13.6H1.4ZM8 6.5v3.4M8 11.6v.4",
+  flatten: "M3 5.5h10M3 8h10M3 10.5h10",
+  expand: "M3 3.5h10M3 8h10M3 12.5h10",
+  up: "M3.5 10 8 5.5 12.5 10",
+  prev: "M10 3.5 5.5 8 10 12.5",
+  next: "M6 3.5 10.5 8 6 12.5",
+  move: "M8 1.8v12.4M1.8 8h12.4M6 3.8l2-2 2 2M6 12.2l2 2 2-2M3.8 6l-2 2 2 2M12.2 6l2 2-2 2",
+  area: "M3 5V3h2M11 3h2v2M13 11v2h-2M5 13H3v-2M6 6h4v4H6Z",
+  zoom: "M6.5 11A4.5 4.5 0 1 0 6.5 2a4.5 4.5 0 0 0 0 9ZM10 10l4 4M4.5 6.5h4M6.5 4.5v4",
+  fit: "M2 8h12M5 5 2 8l3 3M11 5l3 3-3 3",
+  whole: "M2 3v10M14 3v10M4.5 8h7M6.5 6l-2 2 2 2M9.5 6l2 2-2 2",
+  sun: "M8 11a3 3 0 1 0 0-6 3 3 0 0 0 0 6ZM8 1.2v1.6M8 13.2v1.6M1.2 8h1.6M13.2 8h1.6M3.2 3.2l1.1 1.1M11.7 11.7l1.1 1.1M3.2 12.8l1.1-1.1M11.7 4.3l1.1-1.1",
+  moon: "M13.2 9.8A5.8 5.8 0 0 1 6.2 2.8a5.8 5.8 0 1 0 7 7Z",
+  auto: "M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12ZM8 2v12M8 4.5a3.5 3.5 0 0 1 0 7",
+  help: "M6 6a2 2 0 1 1 3 1.7c-.7.4-1 .8-1 1.6M8 11.6v.4M8 14.5a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13Z",
+  copy: "M5.5 5.5V3h7.5v7.5h-2.5M3 5.5h7.5V13H3Z",
+  share: "M6.5 9.5l3-3M7 4.5l1.5-1.5a3 3 0 0 1 4.3 4.3L11.5 8.5M9 11.5 7.5 13a3 3 0 0 1-4.3-4.3L4.5 7.5",
+  out: "M3 8h9M8.5 4.5 12 8l-3.5 3.5",
+  in: "M13 8H4M7.5 4.5 4 8l3.5 3.5",
+  reload: "M13 8a5 5 0 1 1-1.5-3.6M13 2.5v3h-3",
+} as const;
+
+export type IconName = keyof typeof paths;
+
+export function Icon({ name }: { name: IconName }) {
+  return (
+    <svg class="icon" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+      <path d={paths[name]} />
+    </svg>
+  );
+}
+
+export function Logo() {
+  return (
+    <svg class="logo" viewBox="0 0 24 24" width="22" height="22" aria-hidden="true">
+      <rect class="a" x="2" y="3" width="13" height="5" rx="1.5" />
+      <rect class="b" x="6" y="9.5" width="16" height="5" rx="1.5" />
+      <rect class="c" x="10" y="16" width="9" height="5" rx="1.5" />
+    </svg>
+  );
+}
