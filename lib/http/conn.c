@@ -171,17 +171,21 @@ static bool peer_has_left(const struct http_conn *c)
     return info.tcpi_state == TCP_CLOSE_WAIT || info.tcpi_state == TCP_CLOSE;
 }
 
-/* Nobody took a byte for too long: of an answer, or of a farewell h2o waits to write. */
+/* Bytes wait for a client, of an answer or of a farewell, and it has taken none for too long. h2o
+ * asks for the next piece only when a third of the kernel's buffer is free again, so what is left
+ * in there is looked at too: a slow line is not a dead one. */
 static bool reads_too_slowly(struct http_conn *c)
 {
-    uint32_t limit_s = (uint32_t)c->loop->server->config.slow_reader_s;
-    uint32_t unsent = c->exchanges ? 0 : conn_unsent(c);
+    uint64_t limit_ms = (uint64_t)c->loop->server->config.slow_reader_s * 1000;
+    uint64_t now = uv_now(c->loop->uv);
+    uint32_t unsent = conn_unsent(c);
 
-    c->unsent_s = unsent && unsent == c->unsent ? c->unsent_s + 1 : 0;
-    c->unsent = unsent;
-    if (c->unsent_s > limit_s)
-        return true;
-    return c->in_flight && uv_now(c->loop->uv) - c->progress_ms > limit_s * UINT64_C(1000);
+    if (unsent != c->unsent) {
+        c->unsent = unsent;
+        c->progress_ms = now;
+    }
+    bool waits = c->in_flight || (unsent && !c->exchanges);
+    return waits && now - c->progress_ms > limit_ms;
 }
 
 void conn_sweep(struct http_loop *l)

@@ -55,12 +55,12 @@ struct http_conn {
     struct http_conn *prev, *next;
     h2o_socket_t *sock;
     struct http_exchange *exchanges; /* attached ones */
-    uint64_t progress_ms;            /* when h2o last took a piece, while in_flight > 0 */
+    uint64_t progress_ms;            /* when the client last took bytes it had to take */
     uint32_t in_flight;              /* exchanges whose bytes h2o holds */
     uint32_t window_requests, window_aborts, age_s;
-    uint32_t unsent, unsent_s; /* bytes the kernel still has after h2o was done, and for how long */
-    int version;               /* of the last request; 0 before the first */
-    int linger_fd;             /* a duplicate to read to its end after h2o closed; -1: none */
+    uint32_t unsent; /* bytes in the kernel at the last sweep */
+    int version;     /* of the last request; 0 before the first */
+    int linger_fd;   /* a duplicate to read to its end after h2o closed; -1: none */
     bool condemned;
 };
 
@@ -121,15 +121,15 @@ struct http_exchange {
     struct http_request rq;
     atomic_bool cancelled; /* written by the loop, read by any thread */
     bool attached, owned;
-    bool answered; /* the owner's: its one answer was given */
     bool stream_ended;
     bool in_flight; /* h2o holds bytes of ours */
     bool stopped;   /* h2o called stop: the client reset it */
     bool variable;  /* the body's encoding depends on the client */
     bool recoded;   /* and was changed here: the ETag is weak then */
     enum http_phase phase;
-    struct http_answer answer;
-    size_t at; /* bytes of the body (or of `sending`) that h2o has taken */
+    struct http_answer answer; /* the owner's, until it is handed over */
+    bool answered;             /* the owner's: its one answer was given */
+    size_t at;                 /* bytes of the body (or of `sending`) that h2o has taken */
     char etag[sizeof((struct http_answer *)0)->etag + 2];
     struct xp_gunzip *gunzip;
     uint8_t *piece; /* HTTP_PIECE inflated bytes */
