@@ -8,6 +8,10 @@
 
 #ifndef XP_PLAIN_MALLOC
 #include <jemalloc/jemalloc.h>
+
+/* For the whole process, read by jemalloc before main: what malloc'd answers leave behind goes
+ * back to the system within seconds, by a thread of its own and not in the middle of a request. */
+const char *malloc_conf = "background_thread:true,dirty_decay_ms:2000,muzzy_decay_ms:0";
 #endif
 
 #if defined(__SANITIZE_ADDRESS__)
