@@ -38,10 +38,10 @@ void run_index_free(struct run_index *ri)
 
 /* --- one listing at a time --- */
 
+/* Counted from its start: listing takes at most half of one worker's time. */
 static uint64_t fresh_for(const struct run_listing *l)
 {
-    uint64_t by_cost = l->took_ns * 4;
-    return by_cost > RUNS_FRESH_NS ? by_cost : RUNS_FRESH_NS;
+    return l->took_ns * 2 > RUNS_FRESH_NS ? l->took_ns * 2 : RUNS_FRESH_NS;
 }
 
 static struct run_listing *take(struct run_listing *l)

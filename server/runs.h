@@ -17,11 +17,11 @@
  * compatible one, with just what XProf 2.24.2 lists: folders below plugins/profile, also empty
  * ones, or what session_path / run_path name.
  *
- * Freshness  A listing is at most a second old (longer only when listing takes long: four times
- *            what it took). One caller lists, those who come meanwhile get the last one. What is
- *            in a run is listed when the run is first needed, and again after a second as
- *            long as its files are young; run_index_get and _compat_get answer from a listing of
- *            the run's own folder that is at most a second old.
+ * Freshness  A listing is at most a second old (longer only when listing takes more than half a
+ *            second: twice what it took). One caller lists, those who come meanwhile get the last
+ *            one. What is in a run is listed when the run is first needed, and again after a
+ *            second as long as its files are young; run_index_get and _compat_get answer from a
+ *            listing of the run's own folder that is at most a second old.
  * Limits     Folders and entries read by one listing are bounded; past that a page says `cut`.
  * Ownership  struct run is shared and never changes: run_unref what you were given. Pages and
  *            name lists own copies and references: _fini. Stores outlive the index and its runs.

@@ -24,7 +24,7 @@
 #define RUNS_MAX 200000               /* runs of one listing */
 #define RUNS_EMPTY_MAX 50
 
-/* Listings are reused that long, or four times as long as they took. */
+/* Listings are reused until that long after they were begun, or twice as long as they took. */
 #define RUNS_FRESH_NS UINT64_C(1000000000)
 /* A run that is not there makes a new listing if the last is older than this. */
 #define RUNS_MISS_NS UINT64_C(250000000)

@@ -21,13 +21,24 @@ static bool read_number(const char **p, int digits, int *v)
     return true;
 }
 
+/* The time at which local clocks show what clocks of UTC show at `utc`. Not by mktime, which
+ * looks at /etc/localtime each time: with thousands of names that is half of a listing. */
+static time_t from_local(time_t utc)
+{
+    struct tm tm;
+    time_t t = utc;
+    for (int i = 0; i < 2 && localtime_r(&t, &tm); i++) /* again: the offset at t, not at utc */
+        t = utc - tm.tm_gmtoff;
+    return t;
+}
+
 /* A time that begins at p: year, month, day, hour, minute, second, with or without one of
  * "_-:.T " between them. */
 static bool time_at(const char *p, int64_t *ms)
 {
     static const struct {
         int digits, min, max;
-    } parts[6] = {{4, 1970, 2199}, {2, 1, 12}, {2, 1, 31}, {2, 0, 23}, {2, 0, 59}, {2, 0, 60}};
+    } parts[6] = {{4, 1970, 2199}, {2, 1, 12}, {2, 1, 31}, {2, 0, 23}, {2, 0, 59}, {2, 0, 59}};
     int v[6];
     for (int i = 0; i < 6; i++) {
         if (i && *p && strchr("_-:.T ", *p))
@@ -42,12 +53,11 @@ static bool time_at(const char *p, int64_t *ms)
                     .tm_mday = v[2],
                     .tm_hour = v[3],
                     .tm_min = v[4],
-                    .tm_sec = v[5],
-                    .tm_isdst = -1};
-    time_t t = mktime(&tm);
-    if (t == (time_t)-1 || tm.tm_mday != v[2]) /* the 31st of a month of 30 days */
+                    .tm_sec = v[5]};
+    time_t utc = timegm(&tm);
+    if (tm.tm_mday != v[2]) /* the 31st of a month of 30 days */
         return false;
-    *ms = (int64_t)t * 1000;
+    *ms = (int64_t)from_local(utc) * 1000;
     return true;
 }
 

@@ -69,7 +69,7 @@ static void entry_add(struct scan *sc, struct run_entry *e)
     struct run_listing *l = sc->l;
     if (e->box)
         e->captured_ms = e->box->run.captured_ms;
-    else if (!run_time_from_name(e->name, &e->captured_ms))
+    else if (!e->captured_ms)
         e->captured_ms = e->dir_mtime_ms; /* not looked into: the limit of folders is reached */
     if (l->n == RUNS_MAX) {
         l->cut_folders = true;
@@ -112,7 +112,6 @@ static void add_plugin_run(struct scan *sc, const struct todo *t, const struct r
 {
     size_t nexp = strlen(t->prefix) - (sizeof PLUGIN_DIR - 1);
     size_t n = nexp + strlen(sub->name) + 1;
-    int64_t ms;
     struct run_entry e = {
         .name = must(malloc(n)),
         .prefix = sub_prefix(t->prefix, sub->name),
@@ -124,7 +123,7 @@ static void add_plugin_run(struct scan *sc, const struct todo *t, const struct r
     };
     snprintf(e.name, n, "%.*s%s", (int)nexp, t->prefix, sub->name);
     entry_reuse(sc, &e);
-    if (!e.box && !run_time_from_name(e.name, &ms) && may_read(sc)) {
+    if (!e.box && !run_time_from_name(sub->name, &e.captured_ms) && may_read(sc)) {
         struct run_folder f;
         run_folder_read(e.store, e.prefix, &f);
         entry_fill(sc, &e, &f);

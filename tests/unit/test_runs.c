@@ -309,6 +309,24 @@ static void times_are_read_from_many_forms_of_names(void **state)
         assert_false(run_time_from_name(bad[i], &ms));
 }
 
+static void times_in_names_are_local_times(void **state)
+{
+    (void)state;
+    int64_t ms;
+    setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+    tzset();
+    assert_true(run_time_from_name("2024_01_31_13_00_00", &ms));
+    assert_int_equal(ms, 1706702400000);
+    assert_true(run_time_from_name("2024_07_31_14_00_00", &ms));
+    assert_int_equal(ms, 1722427200000);
+    assert_true(run_time_from_name("2024_03_31_01_59_59", &ms)); /* summer begins at 2 */
+    assert_int_equal(ms, 1711846799000);
+    assert_true(run_time_from_name("2024_03_31_03_00_00", &ms));
+    assert_int_equal(ms, 1711846800000);
+    setenv("TZ", "UTC", 1);
+    tzset();
+}
+
 static void natural_order_is_total_and_counts_digits(void **state)
 {
     (void)state;
@@ -792,6 +810,7 @@ int main(void)
         TEST(names_taken_twice_get_a_mark),
         TEST(runs_are_newest_first_by_name_or_else_by_newest_file),
         TEST(times_are_read_from_many_forms_of_names),
+        TEST(times_in_names_are_local_times),
         TEST(natural_order_is_total_and_counts_digits),
         TEST(hosts_are_in_natural_order_and_by_name_for_xprof),
         TEST(pages_give_every_run_once_for_every_page_size),
