@@ -6,6 +6,7 @@ export const LANE = 17; // a lane with its gap
 export const FLAT_LANE = 5;
 const PAD = 5; // between lines
 const FLAT_MIN = 22;
+const EMPTY = 16; // a line without events: there, but not in the way
 
 export interface Row {
   y: number;
@@ -33,6 +34,7 @@ export function isFolded(p: Plane, toggled: ReadonlySet<number>): boolean {
 }
 
 function lineRow(plane: Plane, line: Line, y: number, flat: boolean): Row {
+  if (line.events === 0) return { y, h: EMPTY, plane, line, folded: false, laneH: LANE, flat: false };
   const lanes = Math.max(1, line.lanes);
   const laneH = flat && lanes > 1 ? FLAT_LANE : LANE;
   const h = Math.max(lanes * laneH + PAD, FLAT_MIN);

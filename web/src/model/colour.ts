@@ -50,12 +50,12 @@ export interface Palette {
 }
 
 const hues: Palette["hues"] = {
-  compute: [190, 305], communication: [22, 58], copy: [78, 108], input: [335, 365], host: [130, 178], idle: [260, 261],
+  compute: [190, 305], communication: [22, 58], copy: [78, 108], input: [335, 365], host: [118, 192], idle: [260, 261],
 };
 const chroma: Palette["chroma"] = { compute: 0.1, communication: 0.135, copy: 0.115, input: 0.12, host: 0.085, idle: 0.012 };
 
-export const lightPalette: Palette = { hues, chroma, light: 0.755, spread: 0.05 };
-export const darkPalette: Palette = { hues, chroma, light: 0.69, spread: 0.055 };
+export const lightPalette: Palette = { hues, chroma, light: 0.76, spread: 0.055 };
+export const darkPalette: Palette = { hues, chroma, light: 0.69, spread: 0.06 };
 
 /** OKLCH -> #rrggbb, clipped to sRGB. */
 export function oklch(l: number, c: number, hue: number): string {

@@ -27,7 +27,8 @@ export function shortCount(n: number): string {
 /** At most n significant digits, no exponent. */
 export function digits(x: number, n: number): string {
   if (x === 0) return "0";
-  const whole = Math.floor(Math.log10(Math.abs(x))) + 1;
+  const rounded = Math.abs(Number(x.toPrecision(n)));
+  const whole = Math.floor(Math.log10(rounded)) + 1;
   return x.toFixed(Math.min(12, Math.max(0, n - whole)));
 }
 

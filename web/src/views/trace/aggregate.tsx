@@ -40,9 +40,11 @@ function RowOf({ trace, row, self, plane }: { trace: Trace; row: AggregateRow; s
   return (
     <tr>
       <td class="name" title={`${row.name}\n${plane}`}>
-        <i class="swatch" style={{ background: trace.names.get(row.name, trace.tracks.value?.planes.find((p) => p.plane === row.plane)?.kind ?? "other").colour }} />
-        <button type="button" class="link" title="Show the longest" onClick={() => trace.chooseId(row.longest_id, "area")}>{row.name || <i>no name</i>}</button>
-        <span class="plane-name">{plane}</span>
+        <div>
+          <i class="swatch" style={{ background: trace.names.get(row.name, trace.tracks.value?.planes.find((p) => p.plane === row.plane)?.kind ?? "other").colour }} />
+          <button type="button" class="link" title="Show the longest" onClick={() => trace.chooseId(row.longest_id, "area")}>{row.name || <i>no name</i>}</button>
+          <span class="plane-name">{plane}</span>
+        </div>
       </td>
       <td class="number">{count(row.count)}</td>
       {times.map((c) => (

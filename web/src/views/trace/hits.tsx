@@ -28,13 +28,13 @@ export function Hits({ trace }: { trace: Trace }) {
         <span class="push"><kbd>]</kbd> next, <kbd>[</kbd> previous</span>
       </div>
       <table class="grid">
-        <thead><tr><th scope="col">Name</th><th scope="col">Begin</th><th scope="col">Duration</th><th scope="col">Line</th></tr></thead>
+        <thead><tr><th scope="col">Name</th><th scope="col">Begin</th><th scope="col">Duration</th><th scope="col" class="where">Line</th></tr></thead>
         <tbody>
           {a.hits.map((h) => {
             const row = rows.get(h.line);
             return (
               <tr key={String(h.id)} aria-selected={String(h.id) === trace.selId.value}>
-                <td class="name"><button type="button" class="link" title={h.name} onClick={() => trace.chooseHit(h)}>{h.name || <i>no name</i>}</button></td>
+                <td class="name"><div><button type="button" class="link" title={h.name} onClick={() => trace.chooseHit(h)}>{h.name || <i>no name</i>}</button></div></td>
                 <td class="number">{timestamp(big(h.begin_ps))}</td>
                 <td class="number" title={exactNs(big(h.duration_ps))}>{duration(big(h.duration_ps))}</td>
                 <td class="where">{row ? `${row.plane.name} › ${row.line!.name}` : `line ${h.line}`}</td>

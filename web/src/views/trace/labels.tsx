@@ -1,6 +1,6 @@
 // The column at the left: planes that fold, names of lines, counts.
 import { layoutRuler } from "../../layout/ruler";
-import { LANE, type Row } from "../../layout/rows";
+import type { Row } from "../../layout/rows";
 import { count, plural, shortCount } from "../../model/format";
 import { Icon } from "../../widgets/icon";
 import type { Trace } from "./trace";
@@ -41,7 +41,7 @@ function LineLabel({ trace, row, hits }: { trace: Trace; row: Row; hits: number 
   const line = row.line!;
   const flatten = line.lanes > 1;
   return (
-    <div class="line" title={lineTitle(row)}>
+    <div class={`line ${line.events ? "" : "void"}`} title={lineTitle(row)}>
       <span class={`name ${line.derived ? "derived" : ""}`}>{line.name || <i>no name</i>}</span>
       {line.odd + line.overflow > 0 && <Icon name="warn" />}
       {hits > 0 && <span class="hits" title={`${plural(hits, "hit")} of the search`}>{shortCount(hits)}</span>}
@@ -56,7 +56,7 @@ function LineLabel({ trace, row, hits }: { trace: Trace; row: Row; hits: number 
           <Icon name={row.flat ? "expand" : "flatten"} />
         </button>
       )}
-      <span class="count">{shortCount(line.events)}</span>
+      <span class="count">{line.events ? shortCount(line.events) : "no events"}</span>
     </div>
   );
 }
@@ -68,7 +68,7 @@ export function Labels({ trace }: { trace: Trace }) {
   const base = width ? layoutRuler(trace.view.value, width).base : "";
   const hits = new Map(trace.search.answer.value?.lines.map((l) => [l.line, l.count]));
   return (
-    <div class="labels" style={{ "--lane": `${LANE}px` }}>
+    <div class="labels">
       <div class="corner" title={base ? "Labels with + count from here" : undefined}>{base || "session time"}</div>
       <div class="label-rows">
         {rows.map((row) => (

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { emptyTrace, formatRows, formatTrace, parseRows, parseTrace, type TraceUrl } from "../src/model/url";
+
+const full: TraceUrl = {
+  run: "2026 run/1", host: "worker-0", t: { t0: -5n, t1: 9007199254740993n }, sel: "18446744073709551615",
+  area: { t0: 1n, t1: 2n, rows: "0,3,7-12" }, q: 'name:"all reduce" -x', folded: [2, 0], flat: [5], top: 17,
+};
+
+test("everything that changes the picture comes back from the address", () => {
+  expect(parseTrace(formatTrace(full))).toEqual({ ...full, folded: [0, 2] });
+  expect(parseTrace(formatTrace({ ...emptyTrace, run: "r" }))).toEqual({ ...emptyTrace, run: "r" });
+});
+
+test("the address is short and readable", () => {
+  expect(formatTrace({ ...emptyTrace, run: "r", host: "h", t: { t0: 1n, t1: 20n }, sel: "7" })).toBe("?run=r&host=h&t=1..20&sel=7");
+});
+
+test("hostile names stay inside their parameter", () => {
+  const run = `"><img src=x onerror=alert(1)>&t=1..2#%00`;
+  expect(parseTrace(formatTrace({ ...emptyTrace, run })).run).toBe(run);
+  expect(parseTrace(formatTrace({ ...emptyTrace, run })).t).toBeNull();
+});
+
+test("parameters that make no sense are as good as absent", () => {
+  const bad = parseTrace("?run=r&t=5..5&sel=abc&a=9..1&fold=x,1-&top=-3");
+  expect(bad).toEqual({ ...emptyTrace, run: "r" });
+  expect(parseTrace("?t=1e9..2e9").t).toBeNull();
+  expect(parseTrace(`?t=1..${"9".repeat(40)}`).t).toBeNull();
+});
+
+test("rows are written as ranges and read back", () => {
+  expect(formatRows([12, 7, 8, 9, 10, 11, 3, 0, 3])).toBe("0,3,7-12");
+  expect(parseRows("0,3,7-12")).toEqual([0, 3, 7, 8, 9, 10, 11, 12]);
+  expect(parseRows("0-999999999").length).toBeLessThanOrEqual(100_001);
+  expect(parseRows(null)).toEqual([]);
+});
