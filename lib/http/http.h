@@ -2,26 +2,33 @@
  *
  * HTTP/1.1 and cleartext HTTP/2 on one port; with a certificate, TLS 1.2/1.3 with ALPN. The
  * server owns N loop threads, each with its own listener on the same port (SO_REUSEPORT),
- * TCP_NODELAY on every connection.
+ * TCP_NODELAY on every connection. What h2o lacks and what is done about it, with the limits:
+ * docs/internals/http.md.
  *
  * A request is an exchange. The handler is called once, on the exchange's loop thread, and
  * must either answer at once (http_answer) or defer: keep the pointer and answer later, from
  * any thread, with http_answer_from. Exactly one answer per exchange; after it the pointer is
  * dead. If the client goes away first, the exchange stays valid until it is answered (the
- * answer is then dropped), and http_cancelled turns true: long work polls it and stops early.
+ * answer is then dropped), and http_cancelled turns true: at once over HTTP/2, within a second
+ * or so over HTTP/1.1. Long work polls it and stops early; it must still answer.
  *
  * Body       An answer owns its body: malloc'd bytes, freed after they were sent, or static
- *            bytes (never freed). `encoded` says the body is gzip already: a client that does
- *            not accept gzip gets it inflated on the way out, piece by piece. A body that is
- *            not encoded, compressible and above 1 KiB is compressed by the server on a worker
- *            when the client accepts gzip.
+ *            bytes (never freed, never copied). `encoded` says the body is gzip already: a
+ *            client that does not accept gzip gets it inflated on the way out, piece by piece.
+ *            A body that is not encoded, compressible and above 1 KiB is compressed by the
+ *            server on a worker when the client accepts gzip. Where the server changed the
+ *            coding, the ETag is sent as a weak one.
  * HEAD, 304  Handled here: the handler answers as for GET. With an etag set, If-None-Match
- *            turns a 200 into a 304.
+ *            turns a 200 to GET or HEAD into a 304.
  * Streams    http_stream_* : an answer whose bytes come over time (server-sent events).
- * Checks     Before any handler: the path begins with '/', the Host header is one of ours
- *            (421 otherwise; DNS rebinding), head and body limits, per-connection abort counter
- *            (rapid reset), slow-reader sweep.
- * Memory     Per connection at most one chunk of 64 KiB of body in flight beyond the answer.
+ * Checks     Before any handler: the path begins with '/', has no ".." segment, no NUL and no
+ *            malformed escape (400), the Host header is there (400) and one of ours (421; DNS
+ *            rebinding), head and body limits (413; over HTTP/2 h2o resets the stream instead),
+ *            a connection that resets more than 300 requests in 10 s, and most of them, is cut
+ *            (rapid reset), so is one whose client takes no byte for slow_reader_s.
+ * Headers    Every answer carries nosniff, no-referrer, same-origin resource policy, Date,
+ *            Cache-Control. A Content-Security-Policy is the page's business.
+ * Memory     Per connection at most one piece of 64 KiB of body in flight beyond the answer.
  * Shutdown   http_server_drain: stops listening, GOAWAY, waits for answers to be read whole.
  */
 #ifndef XP_HTTP_H
@@ -51,7 +58,8 @@ struct http_request {
 
 /* Spans live until the exchange is answered. */
 const struct http_request *http_request(const struct http_exchange *ex);
-/* A request header by lower-case name; p == NULL when absent. Loop thread only. */
+/* A request header by lower-case name; p == NULL when absent or the client has left. Loop thread
+ * only, and valid until the handler returns. */
 struct xp_span http_header(const struct http_exchange *ex, const char *name);
 /* Any thread, until answered. */
 bool http_cancelled(const struct http_exchange *ex);
@@ -61,23 +69,24 @@ const atomic_bool *http_cancel_flag(const struct http_exchange *ex);
 #define HTTP_HEADERS_MAX 12
 
 struct http_answer {
-    int status;               /* 200 */
-    const char *content_type; /* static */
+    int status;                                                     /* 200 */
+    const char *content_type;                                       /* static */
     const char *names[HTTP_HEADERS_MAX], *values[HTTP_HEADERS_MAX]; /* see http_answer_header */
     int nheaders;
-    char etag[40];            /* quoted, "" for none */
+    char etag[40];             /* quoted, "" for none */
     const char *cache_control; /* static; NULL: "no-cache" when there is an etag, else "no-store" */
-    uint8_t *body;            /* malloc'd unless is_static */
+    uint8_t *body;             /* malloc'd unless is_static */
     size_t body_n;
     bool is_static;
-    bool encoded;    /* body is gzip */
-    bool incompressible; /* do not compress (images, already dense) */
+    bool encoded;                  /* body is gzip */
+    bool incompressible;           /* do not compress (images, already dense) */
     char *owned[HTTP_HEADERS_MAX]; /* copies of header values, freed with the answer */
 };
 
 void http_answer_init(struct http_answer *a, int status, const char *content_type);
 void http_answer_fini(struct http_answer *a); /* for one that was never given to http_answer */
-/* name is static, value is copied; CR, LF and other control bytes in value become '_'. */
+/* name is static and in lower case, value is copied; CR, LF and other control bytes in value
+ * become '_'. At most HTTP_HEADERS_MAX. */
 void http_answer_header(struct http_answer *a, const char *name, struct xp_span value);
 /* Moves the bytes of b into the answer. */
 void http_answer_body(struct http_answer *a, struct xp_buf *b);
@@ -86,42 +95,50 @@ void http_answer_body(struct http_answer *a, struct xp_buf *b);
 void http_answer(struct http_exchange *ex, struct http_answer *a);
 /* The same from any thread. */
 void http_answer_from(struct http_exchange *ex, struct http_answer *a);
-/* application/problem+json: {type, title, status, detail, code, hint?, offset?}. Sets
- * Retry-After when the status says the caller may try again. */
+/* Fills a new answer: application/problem+json with type, title, status, code, detail and, where
+ * there is one, offset. Sets Retry-After when the status says the caller may try again. */
 void http_answer_problem(struct http_answer *a, const struct xp_error *err);
 
-/* Server-sent events and the like: headers go out now, each piece when the client has room
- * (XP_BUSY when more than 256 KiB wait: the caller skips that piece), until end. Loop thread. */
+/* Server-sent events and the like: headers go out now (of a text/event-stream; else with the
+ * first piece), each piece when the client has room (XP_BUSY when more than 256 KiB would wait:
+ * the caller skips that piece), until end, after which the pointer is dead. XP_CANCELLED, and
+ * http_cancelled, say that nobody reads any more, or that the server drains: the caller then
+ * calls end. A quiet stream should send a comment now and then, so that a dead client shows.
+ * Loop thread. */
 void http_stream_begin(struct http_exchange *ex, struct http_answer *head);
 enum xp_status http_stream_send(struct http_exchange *ex, struct xp_span bytes);
 void http_stream_end(struct http_exchange *ex);
-/* Runs fn(ctx) on the exchange's loop thread (any thread may call). */
+/* Runs fn(ctx) on the exchange's loop thread (any thread may call, while it owes the answer). */
 void http_on_loop(struct http_exchange *ex, void (*fn)(void *ctx), void *ctx);
 
 typedef void (*http_handler)(void *ctx, struct http_exchange *ex);
 
 struct http_config {
-    const char *host; /* "127.0.0.1" */
-    int port;         /* 0: any */
-    int loops;        /* threads */
+    const char *host;               /* "127.0.0.1" */
+    int port;                       /* 0: any */
+    int loops;                      /* threads */
     const char *tls_cert, *tls_key; /* PEM paths, both or neither */
     const char *const *hosts; /* more names accepted in Host, NULL-terminated; may be NULL. Always
-                                 accepted: localhost, *.localhost, 127.0.0.0/8, [::1], and the
-                                 bound address. "*" accepts any. */
+                                 accepted: localhost, *.localhost, 127.0.0.0/8, [::1], `host` and
+                                 the bound address; when every address was bound, any address and
+                                 the machine's own name. "*.x" accepts names below x, "*" any.
+                                 The port in Host does not matter. */
     http_handler handler;
     void *ctx;
-    struct xp_workers *workers; /* for compression */
+    struct xp_workers *workers; /* for compression, NULL for none; outlive the server */
     size_t body_max;            /* request bodies; 0: 1 MiB */
     int slow_reader_s;          /* 0: 120 */
     int idle_s;                 /* 0: 15 */
 };
 
-/* Binds before it returns, so that the port is known; XP_IO with the reason otherwise. */
+/* Binds before it returns, so that the port is known; XP_IO with the reason otherwise. Copies the
+ * configuration. Ignores SIGPIPE unless the process has a handler. */
 enum xp_status http_server_start(const struct http_config *config, struct http_server **out,
                                  struct xp_error *err);
 int http_server_port(const struct http_server *s);
-/* Stops accepting, lets answers finish (at most grace_ms), joins the loops, frees. Any thread
- * but a loop's. */
+/* Stops accepting, ends streams, lets answers finish (at most grace_ms, then cancels and cuts),
+ * joins the loops, frees. Any thread but a loop's. Exchanges that handlers hold are waited for 5 s
+ * more; if one is still unanswered then, its loop is left running. */
 void http_server_drain(struct http_server *s, int grace_ms);
 
 struct http_stats {

@@ -197,7 +197,7 @@ static void send_next(struct http_exchange *ex)
         return;
     }
     size_t n = a->body_n - ex->at < HTTP_PIECE ? a->body_n - ex->at : HTTP_PIECE;
-    const uint8_t *p = a->body + ex->at;
+    const uint8_t *p = n ? a->body + ex->at : NULL;
     ex->at += n;
     send_piece(ex, p, n, ex->at == a->body_n);
 }

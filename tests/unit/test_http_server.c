@@ -279,6 +279,20 @@ static void client_that_leaves_cancels_its_work(void **state)
     fixture_answer(ex);
 }
 
+static void empty_body_is_an_answer_too(void **state)
+{
+    struct reply r;
+    (void)state;
+    ask_path(f.port, "/static?n=0", "Accept-Encoding: gzip\r\n", &r);
+    assert_int_equal(r.status, 200);
+    assert_string_equal(reply_header(&r, "content-length"), "0");
+    reply_fini(&r);
+    ask_path(f.port, "/text?n=0", "", &r);
+    assert_int_equal(r.status, 200);
+    assert_string_equal(reply_header(&r, "content-length"), "0");
+    reply_fini(&r);
+}
+
 /* The server's side of the connection is in this process too. */
 static int fd_of_peer(const struct peer *p)
 {
@@ -450,6 +464,7 @@ int main(void)
         cmocka_unit_test(small_and_dense_bodies_are_left_as_they_are),
         cmocka_unit_test(gzip_that_is_none_is_an_error_not_a_broken_body),
         cmocka_unit_test(http10_client_gets_a_body_it_can_frame),
+        cmocka_unit_test(empty_body_is_an_answer_too),
         cmocka_unit_test(deferred_answer_comes_from_any_thread),
         cmocka_unit_test(client_that_leaves_cancels_its_work),
         cmocka_unit_test(accepted_connection_does_not_wait_for_full_segments),
