@@ -16,7 +16,7 @@ static bool grow_strs(struct xp_strpool *sp)
         return false;
     if (sp->n)
         memcpy(strs, sp->strs, sp->n * sizeof *strs);
-    sp->strs = strs;
+    __atomic_store_n(&sp->strs, strs, __ATOMIC_RELEASE);
     sp->cap = (uint32_t)cap;
     return true;
 }
@@ -77,7 +77,8 @@ uint32_t xp_strpool_add(struct xp_strpool *sp, struct xp_span s)
     if (!copy.p)
         return XP_STRPOOL_FULL;
     sp->strs[sp->n] = copy;
-    sp->table[i] = ++sp->n;
+    __atomic_store_n(&sp->n, sp->n + 1, __ATOMIC_RELEASE);
+    sp->table[i] = sp->n;
     return sp->n - 1;
 }
 

@@ -3,8 +3,8 @@
  * Lives in an arena and dies with it. Id 0 is the empty string. Ids are dense, in order of
  * first appearance, and stay valid for the arena's life; the bytes too.
  *
- * Threads    One writer at a time; readers of ids they already have may run beside it only
- *            if the caller orders them (a part is read after it is published).
+ * Threads    One writer at a time. xp_strpool_get of an id that the caller was given in order (a
+ *            published plane's) may run beside the writer; nothing else may.
  */
 #ifndef XP_BASE_STRPOOL_H
 #define XP_BASE_STRPOOL_H
@@ -32,7 +32,10 @@ uint32_t xp_strpool_find(const struct xp_strpool *sp, struct xp_span s);
 
 static inline struct xp_span xp_strpool_get(const struct xp_strpool *sp, uint32_t id)
 {
-    return id < sp->n ? sp->strs[id] : (struct xp_span){0};
+    /* The array is published before the count: an id below the count is in it. */
+    if (id >= __atomic_load_n(&sp->n, __ATOMIC_ACQUIRE))
+        return (struct xp_span){0};
+    return __atomic_load_n(&sp->strs, __ATOMIC_ACQUIRE)[id];
 }
 
 #endif

@@ -404,7 +404,7 @@ static enum xp_status on_meta(struct xspace_decoder *d, enum xspace_meta_kind ki
         return fail(d, d->pos + (uint64_t)(p - begin),
                     "a field of a metadata entry was expected here");
     p = m.body.p;
-    end = p + m.body.n;
+    end = p ? p + m.body.n : p;
     while (p && (q = next_field(p, end, &f))) {
         meta_value_field(&m, &f);
         p = q;
@@ -749,7 +749,7 @@ void xspace_decoder_init(struct xspace_decoder *d, const struct xspace_sink *sin
     d->pos = at;
     d->skip = d->text_left = 0;
     d->text = NULL;
-    d->begun = false;
+    d->begun = d->hopped = false;
     d->nbatch = d->npatch = 0;
     d->plane_name.n = d->name.n = d->display_name.n = 0;
     d->plane = (struct xspace_plane){0};
@@ -784,6 +784,10 @@ enum xp_status xspace_decoder_push(struct xspace_decoder *d, struct xp_span in,
     enum xp_status st = d->error.status;
     if (st == XP_OK && !d->begun)
         st = begin(d);
+    if (st == XP_OK && d->hopped) {
+        d->hopped = false;
+        st = close_frames(d);
+    }
     while (p < end && st == XP_OK) {
         if (d->pos == d->frames[0].end && !d->npatch && !d->skip && !d->text_left) {
             st = fail(d, d->pos, "bytes behind the end of the message");
@@ -804,12 +808,23 @@ enum xp_status xspace_decoder_push(struct xspace_decoder *d, struct xp_span in,
     return st == XP_OK ? XP_OK : passed_on(d, err);
 }
 
+uint64_t xspace_decoder_hop(struct xspace_decoder *d)
+{
+    uint64_t n = d->error.status == XP_OK ? d->skip : 0;
+    d->pos += n;
+    d->skip = 0;
+    d->hopped |= n > 0;
+    return n;
+}
+
 enum xp_status xspace_decoder_finish(struct xspace_decoder *d, struct xp_error *err)
 {
     static const char *const inside[] = {"a profile", "a plane",  "a line",   "an event",
                                          "a stat",    "metadata", "metadata", "a group"};
     if (d->error.status == XP_OK && !d->begun)
         begin(d);
+    if (d->error.status == XP_OK && d->hopped)
+        close_frames(d);
     if (d->error.status == XP_OK) {
         struct xspace_frame *t = top(d);
         bool open = d->skip || d->text_left || d->npatch || d->depth > 1;

@@ -119,6 +119,10 @@ void xspace_decoder_init(struct xspace_decoder *d, const struct xspace_sink *sin
 enum xp_status xspace_decoder_push(struct xspace_decoder *d, struct xp_span in,
                                    struct xp_error *err);
 
+/* Bytes that come next and are only stepped over (a program's HLO, a stat of a gigabyte): how many;
+ * they count as pushed, so that a seekable source need not read them. */
+uint64_t xspace_decoder_hop(struct xspace_decoder *d);
+
 /* End of input. XP_CORRUPT if a message is still open. */
 enum xp_status xspace_decoder_finish(struct xspace_decoder *d, struct xp_error *err);
 
@@ -134,7 +138,7 @@ struct xspace_stats {
 };
 static inline struct xspace_stats xspace_stats_open(struct xp_span body, uint32_t field)
 {
-    return (struct xspace_stats){body.p, body.p + body.n, field, false};
+    return (struct xspace_stats){body.p, body.n ? body.p + body.n : body.p, field, false};
 }
 bool xspace_stats_next(struct xspace_stats *it, struct xspace_stat *stat);
 

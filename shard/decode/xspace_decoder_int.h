@@ -35,7 +35,8 @@ struct xspace_decoder {
     uint64_t text_left;    /* bytes still to go to *text */
     struct xspace_text *text;
     bool begun;
-    int depth; /* frames in use */
+    bool hopped; /* frames may have ended in what was hopped over */
+    int depth;   /* frames in use */
     struct xspace_frame frames[6 + XSPACE_GROUPS];
     struct xspace_line line;
     struct xspace_plane plane;

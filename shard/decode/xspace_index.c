@@ -23,7 +23,7 @@ struct xspace_indexer {
     uint32_t line_fields; /* of the open line, looked at so far */
     bool in_run;
     bool stopped; /* damage was found, nothing more is wanted */
-    struct vec planes, lines, runs;
+    struct vec planes, lines, runs, rest;
     struct xp_error damage;
     uint32_t ncarry;
     uint8_t carry[XSPACE_HEADER_MAX];
@@ -71,9 +71,9 @@ static struct xspace_ix_line *last_line(struct xspace_indexer *ix)
     return (struct xspace_ix_line *)ix->lines.p + ix->lines.n - 1;
 }
 
-static struct xspace_ix_run *last_run(struct xspace_indexer *ix)
+static struct xspace_ix_run *last_of(struct vec *runs)
 {
-    return (struct xspace_ix_run *)ix->runs.p + ix->runs.n - 1;
+    return (struct xspace_ix_run *)runs->p + runs->n - 1;
 }
 
 static enum xp_status stop(struct xspace_indexer *ix, uint64_t at, const char *what)
@@ -123,18 +123,20 @@ static enum xp_status open_line(struct xspace_indexer *ix, uint64_t at, uint64_t
     return XP_OK;
 }
 
-/* A field of the plane that is no line: [at, end). */
+/* A field that is no line and no plane: [at, end). */
 static enum xp_status add_to_run(struct xspace_indexer *ix, uint64_t at, uint64_t end)
 {
+    struct vec *runs = ix->where == IN_PLANE ? &ix->runs : &ix->rest;
     if (!ix->in_run) {
-        struct xspace_ix_run *r = vec_push(ix->arena, &ix->runs, sizeof *r);
-        if (!r)
+        struct xspace_ix_run *fresh = vec_push(ix->arena, runs, sizeof *fresh);
+        if (!fresh)
             return XP_BUSY;
-        r->at = at;
-        last_plane(ix)->nruns++;
+        fresh->at = at;
+        if (ix->where == IN_PLANE)
+            last_plane(ix)->nruns++;
         ix->in_run = true;
     }
-    struct xspace_ix_run *r = last_run(ix);
+    struct xspace_ix_run *r = last_of(runs);
     r->len = end - r->at;
     r->count += ix->groups == 0;
     return XP_OK;
@@ -180,8 +182,7 @@ static enum xp_status on_field(struct xspace_indexer *ix, const struct xspace_fi
         return open_plane(ix, data, f->value);
     if (ix->where == IN_PLANE && message && f->num == 3)
         return open_line(ix, data, f->value);
-    if (ix->where == IN_PLANE)
-        XP_TRY(add_to_run(ix, at, end));
+    XP_TRY(add_to_run(ix, at, end));
     ix->pos = end;
     return XP_OK;
 }
@@ -196,6 +197,7 @@ static void close_ended(struct xspace_indexer *ix)
         if (ix->groups)
             stop(ix, ix->pos, "the plane ends inside a group");
         ix->where = IN_SPACE;
+        ix->in_run = false;
     }
 }
 
@@ -258,12 +260,19 @@ enum xp_status xspace_indexer_push(struct xspace_indexer *ix, uint64_t at, struc
     return XP_OK;
 }
 
+/* The last field of the run stays in it, cut; the decoder tells. */
+static void cut_run(struct vec *runs, uint64_t size)
+{
+    if (runs->n && last_of(runs)->at + last_of(runs)->len > size)
+        last_of(runs)->len = size - last_of(runs)->at;
+}
+
 /* What reaches beyond the end of the object is cut there. */
 static void cut_at_end(struct xspace_indexer *ix, uint64_t size)
 {
     uint64_t missing = ix->pos > size ? ix->pos - size : 0;
-    if (ix->runs.n && last_run(ix)->at + last_run(ix)->len > size)
-        last_run(ix)->len = size - last_run(ix)->at; /* its last field is cut; the decoder tells */
+    cut_run(&ix->runs, size);
+    cut_run(&ix->rest, size);
     if (ix->lines.n && last_line(ix)->at + last_line(ix)->len > size) {
         last_line(ix)->len = size - last_line(ix)->at;
         last_line(ix)->cut = true;
@@ -293,6 +302,8 @@ enum xp_status xspace_indexer_finish(struct xspace_indexer *ix, struct xspace_in
                                  .nlines = ix->lines.n,
                                  .runs = ix->runs.p,
                                  .nruns = ix->runs.n,
+                                 .rest = ix->rest.p,
+                                 .nrest = ix->rest.n,
                                  .size = size,
                                  .damage = ix->damage};
     return XP_OK;

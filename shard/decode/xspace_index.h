@@ -52,6 +52,8 @@ struct xspace_index {
     uint32_t nlines;
     struct xspace_ix_run *runs;
     uint32_t nruns;
+    struct xspace_ix_run *rest; /* of the profile outside planes: errors, warnings, host names */
+    uint32_t nrest;
     uint64_t size;          /* bytes seen */
     struct xp_error damage; /* status XP_OK: none */
 };

@@ -6,6 +6,25 @@
  * program is some 100 MB. */
 #define BODY_MAX ((uint64_t)512 << 20)
 
+void part_free(struct part *p)
+{
+    if (!p)
+        return;
+    if (p->derived_free)
+        p->derived_free(p->derived);
+    xp_reader_close(p->reader);
+    pthread_mutex_destroy(&p->strings_lock);
+    xp_arena_free(p->arena); /* p lives there itself */
+}
+
+uint32_t part_intern(struct part *p, struct xp_span s)
+{
+    pthread_mutex_lock(&p->strings_lock);
+    uint32_t id = xp_strpool_add(&p->strings, s);
+    pthread_mutex_unlock(&p->strings_lock);
+    return id;
+}
+
 struct xp_span part_str(const struct part *p, uint32_t id)
 {
     return xp_strpool_get(&p->strings, id);

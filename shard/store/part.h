@@ -21,6 +21,7 @@
 #ifndef SHARD_PART_H
 #define SHARD_PART_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "lib/base/strpool.h"
@@ -84,6 +85,7 @@ struct part {
     struct xp_arena *arena;
     struct xp_reader *reader;  /* of the object; inflated if it was compressed */
     struct xp_strpool strings; /* complete for published planes; see part_str */
+    pthread_mutex_t strings_lock;
     struct part_plane *planes;
     uint32_t nplanes;
     struct part_line *lines;
@@ -113,6 +115,12 @@ static inline bool part_ready(const struct part *p)
 {
     return atomic_load_explicit(&((struct part *)p)->state, memory_order_acquire) == PART_READY;
 }
+
+/* Closes the reader, drops what derive/ made and all memory: on a worker. NULL is fine. */
+void part_free(struct part *p);
+
+/* The id of s in part->strings, from any thread; XP_STRPOOL_FULL when the budget is spent. */
+uint32_t part_intern(struct part *p, struct xp_span s);
 
 /* Any id taken from a published plane. */
 struct xp_span part_str(const struct part *p, uint32_t id);

@@ -1,0 +1,431 @@
+#include "lib/base/utf8.h"
+#include "shard/load_int.h"
+
+/* --- order ---
+ *
+ * Writers sort a line's events by (begin, longer first), with few exceptions. A window of the
+ * last events puts small exceptions right; an event that comes later than the window reaches turns
+ * the line to sorting: what the builder has becomes sorted runs, what follows is sorted by the
+ * chunk and packed as further runs, and at the line's end all runs are merged into a new
+ * builder. Memory is that of the packed line twice, never its events unpacked. */
+
+/* Order of (begin, longer first); equal ones stay as they came. */
+static inline bool before(const struct lane_raw *a, const struct lane_raw *b)
+{
+    return a->begin_ps < b->begin_ps || (a->begin_ps == b->begin_ps && a->end_ps > b->end_ps);
+}
+
+static void insertion_sort(struct lane_raw *ev, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        struct lane_raw x = ev[i];
+        uint32_t k = i;
+        for (; k && before(&x, &ev[k - 1]); k--)
+            ev[k] = ev[k - 1];
+        ev[k] = x;
+    }
+}
+
+static void merge(const struct lane_raw *a, uint32_t na, const struct lane_raw *b, uint32_t nb,
+                  struct lane_raw *to)
+{
+    while (na && nb) {
+        if (before(b, a))
+            *to++ = *b++, nb--;
+        else
+            *to++ = *a++, na--;
+    }
+    memcpy(to, a, na * sizeof *a);
+    memcpy(to + na, b, nb * sizeof *b);
+}
+
+/* Stable; tmp has room for n. The result is in ev or in tmp, which is returned. */
+static struct lane_raw *sort(struct lane_raw *ev, struct lane_raw *tmp, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i += 16)
+        insertion_sort(ev + i, n - i < 16 ? n - i : 16);
+    for (uint32_t width = 16; width < n; width *= 2) {
+        for (uint32_t i = 0; i < n; i += 2 * width) {
+            uint32_t na = n - i < width ? n - i : width;
+            uint32_t nb = n - i - na < width ? n - i - na : width;
+            merge(ev + i, na, ev + i + na, nb, tmp + i);
+        }
+        struct lane_raw *swap = ev;
+        ev = tmp;
+        tmp = swap;
+    }
+    return ev;
+}
+
+static bool add_run(struct line_job *j, struct lane *lane)
+{
+    struct part_line *runs = &j->runs;
+    if (!lane)
+        return false;
+    if (runs->nlanes == j->runs_cap) {
+        uint32_t cap = j->runs_cap ? j->runs_cap * 2 : 64;
+        struct lane **lanes = xp_arena_alloc(j->sort_arena, cap * sizeof(struct lane *));
+        if (!lanes)
+            return false;
+        if (runs->nlanes)
+            memcpy(lanes, runs->lanes, runs->nlanes * sizeof *lanes);
+        runs->lanes = lanes;
+        j->runs_cap = cap;
+    }
+    runs->lanes[runs->nlanes++] = lane;
+    return true;
+}
+
+static bool flush_chunk(struct line_job *j)
+{
+    if (!j->nchunk)
+        return true;
+    const struct lane_raw *ev = sort(j->chunk, j->chunk2, j->nchunk);
+    for (uint32_t i = 0; i < j->nchunk; i++)
+        if (!lane_pen_add(j->pen, &ev[i], j->sort_arena, &j->sort_bump))
+            return false;
+    j->nchunk = 0;
+    return add_run(j, lane_pen_end(j->pen, j->sort_arena, &j->sort_bump));
+}
+
+/* The line turns to sorting. */
+static bool go_far(struct hand *h)
+{
+    struct line_job *j = &h->line;
+    struct part_line done = {0};
+    j->sort_arena = xp_arena_new(h->load->budget);
+    if (!j->sort_arena)
+        return false;
+    xp_bump_init(&j->sort_bump, j->sort_arena);
+    j->chunk = xp_arena_alloc(j->sort_arena, LINE_CHUNK * sizeof *j->chunk);
+    j->chunk2 = xp_arena_alloc(j->sort_arena, LINE_CHUNK * sizeof *j->chunk2);
+    j->pen = xp_arena_zalloc(j->sort_arena, sizeof *j->pen);
+    if (!j->chunk || !j->chunk2 || !j->pen)
+        return false;
+    lane_pen_reset(j->pen);
+    j->far = true;
+    if (line_builder_end(h->builder, &done) != XP_OK)
+        return false;
+    for (uint32_t i = 0; i < done.nlanes; i++)
+        if (!add_run(j, done.lanes[i]))
+            return false;
+    return true;
+}
+
+static bool add_far(struct line_job *j, const struct lane_raw *ev, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (j->nchunk == LINE_CHUNK && !flush_chunk(j))
+            return false;
+        j->chunk[j->nchunk++] = ev[i];
+    }
+    return true;
+}
+
+/* Hands the first n events of the window on. */
+static bool emit(struct hand *h, uint32_t n)
+{
+    struct line_job *j = &h->line;
+    if (!j->far && n && before(&j->win[0], &j->last) && !go_far(h))
+        return false;
+    if (j->far) {
+        if (!add_far(j, j->win, n))
+            return false;
+    } else if (n) {
+        j->last = j->win[n - 1];
+        if (line_builder_add_many(h->builder, j->win, n) != XP_OK)
+            return false;
+    }
+    j->nwin -= n;
+    memmove(j->win, j->win + n, j->nwin * sizeof *j->win);
+    return true;
+}
+
+/* --- events --- */
+
+static int64_t clamp(struct line_job *j, int64_t t)
+{
+    if (t > LANE_TIME_MAX || t < -LANE_TIME_MAX) {
+        j->odd++;
+        return t > 0 ? LANE_TIME_MAX : -LANE_TIME_MAX;
+    }
+    return t;
+}
+
+/* Times that are negative or too large: kept as near as can be, and counted once. */
+static void odd_times(struct line_job *j, int64_t offset, int64_t duration, struct lane_raw *raw)
+{
+    uint32_t was = j->odd;
+    if (offset < 0 || duration < 0)
+        j->odd++;
+    raw->begin_ps = clamp(j, offset);
+    raw->end_ps = raw->begin_ps;
+    int64_t end;
+    if (duration > 0 && __builtin_add_overflow(raw->begin_ps, duration, &end))
+        end = INT64_MAX;
+    if (duration > 0)
+        raw->end_ps = clamp(j, end);
+    if (j->odd > was)
+        j->odd = was + 1;
+}
+
+static uint32_t stray_name(struct line_job *j, int64_t id)
+{
+    if (j->stray == IDMAP_NONE || j->stray_id != id) {
+        j->stray = plane_job_stray(j->pj, id);
+        j->stray_id = id;
+    }
+    return j->stray;
+}
+
+static bool side_value(struct hand *h, const struct xspace_stat *s, uint64_t at,
+                       struct side_stat *out)
+{
+    struct plane_job *pj = h->line.pj;
+    out->num = s->num;
+    switch (s->type) {
+    case XSPACE_U64:
+        out->type = SIDE_U64;
+        return true;
+    case XSPACE_I64:
+        out->type = SIDE_I64;
+        return true;
+    case XSPACE_DOUBLE:
+        out->type = SIDE_DOUBLE;
+        return true;
+    case XSPACE_STR:
+        load_check_utf8(h->load, s->bytes, at);
+        out->type = SIDE_STR;
+        out->num = s->bytes.n ? part_intern(h->load->part, s->bytes) : 0;
+        return true;
+    case XSPACE_REF: {
+        uint32_t i = idmap_get(&pj->stats, (int64_t)s->num);
+        out->type = SIDE_STR;
+        out->num = i == IDMAP_NONE ? 0 : pj->statmeta[i].name;
+        return true;
+    }
+    default:
+        return false;
+    }
+}
+
+/* How many bytes at p are a stat, small and of the shape writers give it, that is not kept. */
+static inline size_t unkept(const uint8_t *p, const uint8_t *end, const uint8_t *kinds)
+{
+    if (end - p < 6 || p[0] != 0x22 || p[1] >= 0x80 || p[1] < 3 || p[2] != 0x08)
+        return 0;
+    uint32_t id = p[3];
+    if (id >= 0x80) {
+        if (p[4] >= 0x80)
+            return 0;
+        id = (id & 0x7f) | (uint32_t)p[4] << 7;
+    }
+    size_t n = (size_t)p[1] + 2;
+    return kinds[id] == STAT_NOT_KEPT && n <= (size_t)(end - p) ? n : 0;
+}
+
+static bool keep_stats(struct hand *h, const struct xspace_event *ev)
+{
+    const uint8_t *p = ev->body.p + ev->stats, *end = ev->body.p + ev->body.n;
+    const struct plane_job *pj = h->line.pj;
+    struct side_stat kept[SIDE_MAX];
+    int n = 0;
+    while (p < end) {
+        size_t skip = unkept(p, end, pj->kinds);
+        if (skip) {
+            p += skip;
+            continue;
+        }
+        struct xspace_stats it = xspace_stats_open(xp_span_of(p, (size_t)(end - p)), 4);
+        struct xspace_stat s;
+        if (!xspace_stats_next(&it, &s)) {
+            if (it.bad) {
+                struct xp_error err;
+                xp_fail(&err, XP_CORRUPT, ev->at + (uint64_t)(it.p - ev->body.p),
+                        "the fields of an event's stat were expected here");
+                load_damage(h->load, &err);
+            }
+            break;
+        }
+        p = it.p;
+        uint8_t kind = plane_job_kind(pj, s.metadata_id);
+        if (kind == STAT_NOT_KEPT || n == SIDE_MAX)
+            continue;
+        kept[n].kind = kind;
+        if (side_value(h, &s, ev->at, &kept[n]))
+            n++;
+        if (n && kept[n - 1].type == SIDE_STR && kept[n - 1].num == XP_STRPOOL_FULL)
+            return false;
+    }
+    return !n || side_pen_add(&h->side, ev->at, kept, n, h->scratch, &h->out);
+}
+
+static enum xp_status on_events(void *ctx, const struct xspace_event *ev, size_t n)
+{
+    struct hand *h = ctx;
+    struct line_job *j = &h->line;
+    const struct plane_job *pj = j->pj;
+    struct lane_raw *to = j->win + j->nwin;
+    struct lane_raw prev = j->nwin ? to[-1] : j->last;
+    bool ordered = true;
+    for (size_t i = 0; i < n; i++, to++) {
+        uint64_t offset = (uint64_t)ev[i].offset_ps, duration = (uint64_t)ev[i].duration_ps;
+        to->begin_ps = (int64_t)offset;
+        to->end_ps = (int64_t)(offset + duration);
+        if ((offset | duration) > LANE_TIME_MAX / 2)
+            odd_times(j, ev[i].offset_ps, ev[i].duration_ps, to);
+        to->at = ev[i].at;
+        to->name = idmap_get(&pj->events, ev[i].metadata_id);
+        if (to->name == IDMAP_NONE && (to->name = stray_name(j, ev[i].metadata_id)) == IDMAP_NONE)
+            return XP_BUSY;
+        if (pj->keeps && ev[i].stats < ev[i].body.n && !keep_stats(h, &ev[i]))
+            return XP_BUSY;
+        ordered &= !before(to, &prev);
+        prev = *to;
+    }
+    j->nwin += (uint32_t)n;
+    j->nevents += n;
+    if (!ordered) {
+        j->sorted = false;
+        if (!j->far)
+            insertion_sort(j->win, j->nwin);
+    }
+    uint32_t keep = j->far ? 0 : LINE_WINDOW;
+    return j->nwin <= keep || emit(h, j->nwin - keep) ? XP_OK : XP_BUSY;
+}
+
+/* --- a line's begin and end --- */
+
+static enum xp_status on_line_end(void *ctx, const struct xspace_line *l)
+{
+    struct hand *h = ctx;
+    struct part_line *line = h->line.line;
+    line->id = l->id;
+    line->display_id = l->display_id;
+    line->timestamp_ns = l->timestamp_ns;
+    line->duration_ps = l->duration_ps;
+    load_check_utf8(h->load, l->name, l->at);
+    load_check_utf8(h->load, l->display_name, l->at);
+    line->name = l->name.n ? part_intern(h->load->part, l->name) : 0;
+    line->display_name = l->display_name.n ? part_intern(h->load->part, l->display_name) : 0;
+    return line->name == XP_STRPOOL_FULL || line->display_name == XP_STRPOOL_FULL ? XP_BUSY : XP_OK;
+}
+
+static const struct xspace_sink line_sink = {.on_events = on_events, .on_line_end = on_line_end};
+
+static void line_open(struct hand *h, struct part_line *line)
+{
+    struct line_job *j = &h->line;
+    j->line = line;
+    j->pj = h->pj;
+    j->nwin = 0;
+    j->sorted = true;
+    j->far = j->merging = false;
+    j->nevents = 0;
+    j->last = (struct lane_raw){.begin_ps = INT64_MIN, .end_ps = INT64_MAX};
+    j->odd = 0;
+    j->stray = IDMAP_NONE;
+    j->runs = (struct part_line){0};
+    j->runs_cap = j->nchunk = 0;
+    xspace_decoder_init(h->dec, &line_sink, h, XSPACE_AT_LINE, line->at, line->len);
+    h->pos = line->at;
+    h->end = line->at + line->len;
+    h->open = true;
+}
+
+/* Merges runs, some each time. True when there is no more. */
+static bool merge_some(struct hand *h, uint64_t *budget, bool *ok)
+{
+    struct line_job *j = &h->line;
+    struct lane_event ev;
+    struct lane_raw raw[XSPACE_BATCH];
+    uint64_t most = *budget / 32;
+    size_t n = 0;
+    bool more = true;
+    *ok = true;
+    while (*ok && more && most--) {
+        more = line_next(&j->merge, &ev, NULL);
+        if (more)
+            raw[n++] = (struct lane_raw){ev.begin_ps, ev.end_ps, ev.at, ev.name};
+        if (n == XSPACE_BATCH || !more) {
+            *ok = line_builder_add_many(h->builder, raw, n) == XP_OK;
+            n = 0;
+        }
+    }
+    if (*ok && n)
+        *ok = line_builder_add_many(h->builder, raw, n) == XP_OK;
+    *budget = 0;
+    return !more;
+}
+
+/* All events are there: sorts what is left to sort, then closes lanes and stats. */
+static bool line_close(struct hand *h, uint64_t *budget, bool *ok)
+{
+    struct line_job *j = &h->line;
+    struct part_line *line = j->line;
+    if (!j->merging) {
+        *ok = emit(h, j->nwin);
+        if (*ok && j->far) {
+            *ok =
+                flush_chunk(j) && line_seek(&j->merge, &j->runs, INT64_MIN, j->sort_arena) == XP_OK;
+            j->merging = true;
+        }
+    }
+    if (*ok && j->merging && !merge_some(h, budget, ok) && *ok)
+        return false;
+    *ok = *ok && line_builder_end(h->builder, line) == XP_OK &&
+          side_pen_end(&h->side, h->scratch, &h->out, &line->side);
+    xp_arena_free(j->sort_arena);
+    j->sort_arena = NULL;
+    line->odd = j->odd;
+    line->sorted = j->sorted;
+    return true;
+}
+
+/* The decoder is done with the line, or gave up; what it gave stays. */
+static bool line_decoded(struct hand *h, enum xp_status st, const struct xp_error *err)
+{
+    struct xspace_line known;
+    if (st == XP_CORRUPT) {
+        load_damage(h->load, err);
+        if (xspace_decoder_line(h->dec, &known))
+            st = on_line_end(h, &known);
+        else
+            st = XP_OK;
+    }
+    return st == XP_OK;
+}
+
+bool hand_lines(struct hand *h, uint64_t *budget)
+{
+    struct load *l = h->load;
+    while (h->group.nlines) {
+        enum xp_status st;
+        struct xp_error err;
+        bool ok = true;
+        if (!h->open && !h->line.merging)
+            line_open(h, &l->part->lines[h->group.first_line]);
+        if (h->open) {
+            if (!hand_decode(h, budget, &st, &err))
+                return false;
+            h->open = false;
+            if (!line_decoded(h, st, &err)) {
+                load_busy(l);
+                return true;
+            }
+        }
+        if (!line_close(h, budget, &ok))
+            return false;
+        h->line.merging = false;
+        if (!ok) {
+            load_busy(l);
+            return true;
+        }
+        atomic_fetch_add_explicit(&l->part->events_done, h->line.nevents, memory_order_relaxed);
+        h->group.first_line++;
+        h->group.nlines--;
+        if (!*budget)
+            return !h->group.nlines;
+    }
+    return true;
+}
