@@ -240,6 +240,7 @@ static void page_fill(struct run_index *ri, struct run_listing *l, size_t i, con
         bool full = holds && page->n == limit;
         page_add(page, box, limit, first);
         if (full) {
+            XP_ASSERT(last); /* a page has room for one */
             page->next = token_of(last->captured_ms, last->name);
             return;
         }

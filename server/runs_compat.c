@@ -46,9 +46,11 @@ static enum xp_status locate(struct run_index *ri, struct xp_span path, struct p
                              struct xp_error *err)
 {
     enum xp_status status = XP_DENIED;
-    at->prefix = NULL;
-    if (memchr(path.p, 0, path.n))
-        return xp_fail(err, XP_DENIED, 0, "a path cannot hold a NUL byte");
+    *at = (struct place){0};
+    if (memchr(path.p, 0, path.n)) {
+        xp_fail(err, XP_DENIED, 0, "a path cannot hold a NUL byte");
+        return XP_DENIED;
+    }
     char *text = run_span_dup(path);
     xp_fail(err, XP_DENIED, 0, "\"%.150s\" is outside of the configured locations", text);
     for (size_t i = 0; i < ri->n_stores && status == XP_DENIED; i++) {

@@ -55,6 +55,7 @@ static size_t real_path(int fd, char real[PATH_MAX])
 
 enum xp_status dir_root_open(const struct dir_store *s, struct dir_root *root, struct xp_error *err)
 {
+    root->n = 0;
     root->fd = open(s->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root->fd < 0)
         return dir_fail_errno(err, errno, "open the folder", s->base.name);
@@ -84,7 +85,7 @@ static bool root_holds(const struct dir_root *root, const char *real)
 enum xp_status dir_open_path(const struct dir_root *root, const char *key, int *fd, struct stat *st,
                              struct xp_error *err)
 {
-    char real[PATH_MAX];
+    char real[PATH_MAX] = "";
     struct xp_key_text t;
     *fd = openat(root->fd, *key ? key : ".", O_PATH | O_CLOEXEC);
     if (*fd < 0)
@@ -134,6 +135,7 @@ static enum xp_status open_regular(const struct dir_store *s, const char *key, i
     struct dir_root root;
     struct xp_key_text t;
     *fd = -1;
+    *st = (struct stat){0};
     if (s->only) {
         if (strcmp(key, s->only) != 0)
             return xp_fail(err, XP_NOT_FOUND, 0, "there is no \"%s\" here, only \"%.100s\"",
@@ -302,7 +304,7 @@ static enum xp_status dir_locate(struct xp_store *base, const char *path, char *
                                  struct xp_error *err)
 {
     struct dir_store *s = (struct dir_store *)base;
-    char real[PATH_MAX];
+    char real[PATH_MAX] = "";
     struct xp_key_text t;
     struct dir_root root;
     int fd = -1;
