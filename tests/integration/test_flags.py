@@ -1,0 +1,130 @@
+"""The command line: what it refuses, with which exit code and sentence; ports; sources."""
+import os
+import socket
+import subprocess
+
+import daemon
+import pytest
+
+
+def refused(*flags, word):
+    code, out, err = daemon.run_to_end(*flags)
+    assert code == 2, (code, out, err)
+    text = out + err
+    assert word in text and len(text.strip()) > 15, text
+    assert 'Aborted' not in text and 'sanitizer' not in text.lower(), text
+
+
+@pytest.mark.parametrize('flags,word', [
+    (['--no-such-flag'], '--no-such-flag'),
+    (['--logdir'], 'logdir'),
+    ([], 'logdir'),
+    (['--logdir', '.', '--port', 'x'], 'port'),
+    (['--logdir', '.', '--port', '65536'], 'port'),
+    (['--logdir', '.', '--port', '-1'], 'port'),
+    (['--logdir', '.', '--threads', '0'], 'threads'),
+    (['--logdir', '.', '--threads', '9999999999999999999999'], 'threads'),
+    (['--logdir', '.', '--memory-budget', 'lots'], 'memory-budget'),
+    (['--logdir', '.', '--memory-budget', '1'], 'memory-budget'),
+    (['--logdir', '.', '--memory-budget', '-5MB'], 'memory-budget'),
+    (['--logdir', '.', '--tls-cert', 'only-one.pem'], 'tls-key'),
+])
+def test_a_wrong_flag_is_named_and_ends_with_2(flags, word):
+    refused(*flags, word=word)
+
+
+def test_a_missing_logdir_is_named(tmp_path):
+    refused('--logdir', tmp_path / 'nowhere', '--port', '0', word='nowhere')
+
+
+def test_a_missing_certificate_is_named(tmp_path):
+    refused('--logdir', tmp_path, '--port', '0', '--tls-cert', tmp_path / 'c.pem', '--tls-key', tmp_path / 'k.pem',
+            word='c.pem')
+
+
+def test_a_port_in_use_is_named(tmp_path):
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        s.listen()
+        port = s.getsockname()[1]
+        refused('--logdir', tmp_path, '--port', port, word=str(port))
+
+
+def test_an_unusable_address_is_named(tmp_path):
+    refused('--logdir', tmp_path, '--port', '0', '--host', '203.0.113.77', word='203.0.113.77')
+
+
+def test_help_and_version_end_with_0():
+    code, out, _ = daemon.run_to_end('--help')
+    assert code == 0 and '--logdir' in out and '--memory-budget' in out and '--tls-cert' in out
+    code, out, _ = daemon.run_to_end('--version')
+    assert code == 0 and any(c.isdigit() for c in out)
+
+
+def test_port_0_prints_the_port_it_got(start, tmp_path):
+    d = start('--logdir', tmp_path)
+    assert 0 < d.port < 65536
+    assert d.api('runs').status == 200
+
+
+def test_a_given_port_is_used(start, tmp_path):
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        port = s.getsockname()[1]
+    assert start('--logdir', tmp_path, port=port).port == port
+
+
+def test_sigterm_ends_with_0(start, tmp_path):
+    assert start('--logdir', tmp_path).stop() == 0
+
+
+def test_it_listens_on_loopback_only(start, tmp_path):
+    d = start('--logdir', tmp_path)
+    with open('/proc/%d/net/tcp' % d.pid) as f:
+        listening = [line.split()[1] for line in f if line.split()[3] == '0A']
+    mine = [a for a in listening if int(a.split(':')[1], 16) == d.port]
+    assert mine and all(a.startswith('0100007F') for a in mine)
+
+
+def test_one_file_can_be_served(start, make):
+    root = make('single', '--steps', '2')
+    d = start('--logdir', daemon.profile(root, 'single'))
+    runs = d.api('runs').json()['runs']
+    assert len(runs) == 1 and runs[0]['hosts'] == 1
+    tracks = d.loaded(runs[0]['run'])
+    assert tracks.status == 200 and tracks.json()['events'] > 1000
+
+
+def test_nothing_is_written_beside_the_profiles(start, make, tmp_path):
+    root = make('untouched', '--steps', '2', root=tmp_path)
+    before = sorted((r, sorted(d), sorted(f)) for r, d, f in os.walk(root))
+    for folder, _, files in os.walk(root):
+        for f in files:
+            os.chmod(os.path.join(folder, f), 0o444)
+        os.chmod(folder, 0o555)
+    try:
+        d = start('--logdir', root)
+        assert d.loaded('untouched').status == 200
+        assert d.trace('untouched', hosts='host-0', resolution=8000).status == 200
+        assert d.compat('run_tools', run='untouched').status == 200
+        assert d.compat('module_list', run='untouched').status == 200
+        d.stop()
+        assert sorted((r, sorted(d), sorted(f)) for r, d, f in os.walk(root)) == before
+    finally:
+        for folder, _, _ in os.walk(root):
+            os.chmod(folder, 0o755)
+
+
+def test_a_profile_as_the_only_argument_is_served(make):
+    root = make('argument', '--steps', '1')
+    p = subprocess.Popen([daemon.XPROFD, daemon.profile(root, 'argument'), '--port', '0'], stdout=subprocess.PIPE,
+                         stderr=subprocess.STDOUT)
+    try:
+        line = p.stdout.readline().decode()
+        while line and 'listening on' not in line:
+            line = p.stdout.readline().decode()
+        assert 'listening on http://127.0.0.1:' in line
+    finally:
+        p.terminate()
+        p.wait(10)
+        p.stdout.close()

@@ -1,0 +1,95 @@
+"""Where profiles are found, and how soon; what an empty result says."""
+import os
+import shutil
+import time
+
+import daemon
+
+
+def wait_for(what, limit=10):
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        got = what()
+        if got:
+            return got
+        time.sleep(0.1)
+    raise AssertionError('not within %d s' % limit)
+
+
+def names(d):
+    return [r['run'] for r in d.api('runs').json()['runs']]
+
+
+def test_a_new_run_appears_within_seconds_and_a_deleted_one_goes(start, make, tmp_path):
+    root = make('first', '--steps', '1', root=tmp_path)
+    d = start('--logdir', root)
+    assert names(d) == ['first']
+    make('second', '--steps', '1', root=tmp_path)
+    wait_for(lambda: 'second' in names(d), 6)
+    wait_for(lambda: 'second' in d.compat('runs').json(), 6)
+    assert d.loaded('second').json()['events'] > 100
+    shutil.rmtree(daemon.run_dir(root, 'second'))
+    wait_for(lambda: names(d) == ['first'], 6)
+
+
+def test_a_profile_written_again_is_seen_anew(start, make, tmp_path):
+    root = make('grows', '--steps', '1', root=tmp_path)
+    d = start('--logdir', root)
+    before = d.loaded('grows').json()['events']
+    make('grows', '--steps', '4', root=tmp_path)
+    wait_for(lambda: d.loaded('grows').json()['events'] > 2 * before, 10)
+
+
+def test_every_layout_is_found(start, make, tmp_path):
+    root = str(tmp_path)
+    make('plain', '--steps', '1', root=root)
+    make('nested', '--steps', '1', root=os.path.join(root, 'exp', 'a'))
+    make('moved', '--steps', '1', root=root)
+    shutil.move(daemon.run_dir(root, 'moved'), os.path.join(root, 'bare'))
+    make('packed', '--steps', '1', '--gz', root=root)
+    d = start('--logdir', root)
+    found = wait_for(lambda: len(names(d)) == 4 and names(d))
+    assert set(found) == {'plain', 'exp/a/nested', 'bare', 'packed'}
+    events = [d.loaded(run).json()['events'] for run in found]
+    assert len(set(events)) == 1 and events[0] > 1000
+    assert set(d.compat('runs').json()) == {'plain', 'exp/a/nested', 'packed'}
+
+
+def test_an_empty_directory_says_what_was_read_found_and_expected(start, tmp_path):
+    (tmp_path / 'notes.txt').write_text('nothing here')
+    d = start('--logdir', tmp_path)
+    answer = d.api('runs').json()
+    assert answer['runs'] == [] and answer['total'] == 0
+    assert answer['empty']['read'] and '1 file' in answer['empty']['found']
+    assert 'plugins/profile/' in answer['empty']['expected']
+    assert d.compat('runs').json() == []
+
+
+def test_runs_are_paged_searchable_and_newest_first(start, make, tmp_path):
+    days = ['2026_01_%02d_10_00_00' % day for day in range(1, 12)]
+    for name in days:
+        make(name, '--steps', '1', '--kind', 'python', root=tmp_path)
+    d = start('--logdir', tmp_path)
+    got, page = [], None
+    for _ in range(10):
+        answer = d.api('runs', limit=4, **({'page': page} if page else {})).json()
+        assert len(answer['runs']) <= 4 and answer['total'] == 11
+        got += [r['run'] for r in answer['runs']]
+        page = answer['next']
+        if not page:
+            break
+    assert got == days[::-1]
+    assert [r['run'] for r in d.api('runs', q='01_07').json()['runs']] == ['2026_01_07_10_00_00']
+    assert d.api('runs', q='no such').json()['runs'] == []
+    daemon.sentence(d.api('runs', page='nonsense'), 400, 'bad_request')
+    daemon.sentence(d.api('runs', limit='0'), 400, 'bad_request', 'limit')
+    daemon.sentence(d.api('runs', limit='many'), 400, 'bad_request', 'limit')
+
+
+def test_a_run_tells_its_hosts(start, make, tmp_path):
+    make('pod', '--steps', '1', '--hosts', '3', root=tmp_path)
+    d = start('--logdir', tmp_path)
+    run = d.api('run', run='pod').json()
+    assert [h['host'] for h in run['hosts']] == ['host-0', 'host-1', 'host-2']
+    assert all(h['bytes'] > 1000 and not h['compressed'] for h in run['hosts'])
+    daemon.sentence(d.api('tracks', run='pod'), 400, 'bad_request', 'host')

@@ -1,0 +1,16 @@
+"""Finds the material: SHARED_DIR, or ../shared beside the repository. Without it these tests are skipped."""
+import os
+import sys
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, 'tests', 'integration'))
+
+
+@pytest.fixture(scope='session')
+def shared():
+    path = os.path.abspath(os.environ.get('SHARED_DIR') or os.path.join(ROOT, '..', 'shared'))
+    if not os.path.exists(os.path.join(path, 'oracle', 'oracle.py')):
+        pytest.skip('no oracle at %s (set SHARED_DIR): the recorded answers of XProf are not checked' % path)
+    return path
