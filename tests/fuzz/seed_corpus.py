@@ -112,7 +112,7 @@ def main():
     for i, (name, data) in enumerate(profiles()):
         write('decoder', name, bytes([i * 11 & 255]) + data)
         if len(data) < 20000:
-            write('load', name, data)
+            write('load', name, bytes([i * 7 & 255, i * 13 & 255]) + data)
     text = b'some text, repeated. ' * 400
     packed = gzip.compress(text, mtime=0)
     for name, data in (('whole', packed), ('two_members', packed + gzip.compress(b'second', mtime=0)), ('cut', packed[:40]),
