@@ -1,5 +1,6 @@
 """The measurements. Each starts its own servers, returns plain numbers, and bounds every loop."""
 import json
+import os
 import re
 import statistics
 import subprocess
@@ -200,9 +201,8 @@ class Bench:
     # --- the decoder alone ---
 
     def decode(self, program, run):
-        import os
         path = os.path.join(data.run_dir(self.a.data, run), data.hosts(self.a.data, run)[0] + '.xplane.pb')
-        done = subprocess.run([program, path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False)
+        done = subprocess.run([program, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, check=False)
         if done.returncode:
-            raise Failed('decode_bench: ' + done.stdout.decode('utf8', 'replace')[-300:])
-        return done.stdout.decode('utf8', 'replace').strip()
+            raise Failed('decode_bench: ' + done.stderr.decode('utf8', 'replace')[-300:])
+        return done.stdout.decode('utf8', 'replace').replace(path, run).strip()
