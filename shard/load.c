@@ -57,6 +57,15 @@ bool load_stopped(struct load *l)
     return stop;
 }
 
+void load_changed(struct load *l)
+{
+    if (!l->hooks.changed)
+        return;
+    pthread_mutex_lock(&l->hook_lock);
+    l->hooks.changed(l->hooks.ctx);
+    pthread_mutex_unlock(&l->hook_lock);
+}
+
 /* --- reading --- */
 
 enum xp_status hand_fill(struct hand *h, uint64_t at, size_t n, struct xp_error *err)
@@ -144,6 +153,7 @@ void plane_publish(struct hand *h, struct plane_job *pj)
     atomic_store_explicit(&pj->plane->state, PART_READY, memory_order_release);
     pthread_mutex_lock(&l->lock);
     l->planes_left--;
+    l->has_plane |= pj->plane->nevents > 0;
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -315,10 +325,7 @@ static bool hand_slice(struct hand *h)
             return false;
         work_some(h, &budget);
     }
-    pthread_mutex_lock(&l->hook_lock);
-    if (l->hooks.changed)
-        l->hooks.changed(l->hooks.ctx);
-    pthread_mutex_unlock(&l->hook_lock);
+    load_changed(l);
     return true;
 }
 
@@ -427,6 +434,22 @@ void load_cancel(struct load *l)
 struct part *load_part(struct load *l)
 {
     return l->part;
+}
+
+bool load_has_plane(struct load *l)
+{
+    pthread_mutex_lock(&l->lock);
+    bool has = l->has_plane;
+    pthread_mutex_unlock(&l->lock);
+    return has;
+}
+
+uint32_t load_planes_left(struct load *l)
+{
+    pthread_mutex_lock(&l->lock);
+    uint32_t n = l->planes_left;
+    pthread_mutex_unlock(&l->lock);
+    return n;
 }
 
 struct part *load_take(struct load *l)

@@ -51,6 +51,9 @@ void load_run(struct load *l);
 void load_cancel(struct load *l);
 
 struct part *load_part(struct load *l);
+/* A plane with events is published. */
+bool load_has_plane(struct load *l);
+uint32_t load_planes_left(struct load *l);
 struct part *load_take(struct load *l);
 void load_free(struct load *l); /* and the part, unless it was taken */
 

@@ -21,6 +21,8 @@ static enum xp_status on_inflated(void *ctx, struct xp_span bytes, struct xp_err
     uint64_t at = l->part->size;
     l->part->size += bytes.n;
     atomic_store_explicit(&l->part->bytes_done, l->part->size, memory_order_relaxed);
+    if (at / LOAD_SLICE != l->part->size / LOAD_SLICE)
+        load_changed(l);
     return xspace_indexer_push(l->indexer, at, bytes, err);
 }
 

@@ -154,7 +154,7 @@ struct load {
     struct plane_job *open[LOAD_HANDS]; /* whose lines wait to be taken */
     int nopen;
     uint32_t planes_left;
-    bool failed, index_over;
+    bool failed, index_over, has_plane;
     struct xp_error error;  /* ends the load */
     struct xp_error damage; /* of the object */
     bool partial, utf8_bad;
@@ -168,6 +168,7 @@ void load_busy(struct load *l);
 void load_damage(struct load *l, const struct xp_error *err);
 void load_check_utf8(struct load *l, struct xp_span s, uint64_t at);
 bool load_stopped(struct load *l);
+void load_changed(struct load *l);
 
 /* Bytes from `at` on, as many as are at hand: at least one, or the load has failed. */
 struct xp_span hand_read(struct hand *h, uint64_t at);
