@@ -13,6 +13,9 @@
 /* Memory a byte of profile takes, before any was seen: device profiles 0.3, Python captures 0.5. */
 #define RATIO_FIRST 0.4
 #define RATIO_WEIGHT 0.25
+/* A browser asks again and again while a profile loads, and nobody holds it between two askings: a
+ * load goes on for this long without anyone. */
+#define LINGER_NS (3 * UINT64_C(1000000000))
 
 struct waiter {
     struct waiter *next;
@@ -51,6 +54,7 @@ struct cache {
     struct cache_handle *buckets[BUCKETS];
     int loads, drops; /* under way */
     double ratio;
+    uint64_t linger_ns;
     struct cache_stats stats;
 };
 
@@ -86,6 +90,27 @@ static void forget(struct cache_handle *e)
     *p = e->next;
     e->in_table = false;
     e->cache->stats.parts--;
+}
+
+/* Ends the load of e, which nobody wants; under the lock. What on_done says last frees e. */
+static void abandon(struct cache_handle *e)
+{
+    load_cancel(e->load);
+    forget(e);
+    e->cache->stats.cancelled++;
+}
+
+/* Ends the loads that nobody has wanted for so long; under the lock. */
+static void abandon_lonely(struct cache *c, uint64_t linger_ns)
+{
+    uint64_t now = xp_now_ns();
+    for (int i = 0; i < BUCKETS; i++) {
+        for (struct cache_handle *e = c->buckets[i], *next; e; e = next) {
+            next = e->next;
+            if (e->load && !e->pins && now - e->used_ns >= linger_ns)
+                abandon(e);
+        }
+    }
 }
 
 static void free_entry(struct cache_handle *e)
@@ -249,6 +274,8 @@ static enum xp_status on_admit(void *ctx, uint64_t bytes, struct xp_error *err)
         reserve(e, need);
     else
         c->stats.refused++;
+    if (!ok)
+        abandon_lonely(c, 0); /* the one who tries again finds their room */
     pthread_mutex_unlock(&c->lock);
     if (ok)
         return XP_OK;
@@ -275,6 +302,7 @@ static void on_changed(void *ctx)
     settle(e);
     /* An estimate may have been too low; a part that is not used is no reason to fail. */
     make_room(c, c->budget->limit / 16);
+    abandon_lonely(c, c->linger_ns);
     struct waiter *ready = take_ready(e);
     pthread_mutex_unlock(&c->lock);
     call_all(ready);
@@ -335,6 +363,7 @@ struct cache *cache_new(struct xp_workers *w, struct xp_budget *budget)
     c->workers = w;
     c->budget = budget;
     c->ratio = RATIO_FIRST;
+    c->linger_ns = LINGER_NS;
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->idle, NULL);
     return c;
@@ -363,6 +392,13 @@ void cache_free(struct cache *c)
     pthread_mutex_destroy(&c->lock);
     pthread_cond_destroy(&c->idle);
     free(c);
+}
+
+void cache_set_linger(struct cache *c, uint64_t ms)
+{
+    pthread_mutex_lock(&c->lock);
+    c->linger_ns = ms * 1000000;
+    pthread_mutex_unlock(&c->lock);
 }
 
 static uint64_t hash_of(const struct cache_key *key)
@@ -439,13 +475,9 @@ void cache_put(struct cache_handle *e)
     pthread_mutex_lock(&c->lock);
     if (--e->pins == 0) {
         e->used_ns = xp_now_ns();
-        if (e->load) {
-            load_cancel(e->load);
-            forget(e);
-            c->stats.cancelled++;
-        } else {
-            drop = !e->in_table;
-        }
+        if (e->load && e->in_table && c->linger_ns == 0)
+            abandon(e);
+        drop = !e->load && !e->in_table;
     }
     pthread_mutex_unlock(&c->lock);
     if (drop)

@@ -3,7 +3,8 @@
  * A part is asked for by key (an object of one generation). The first asker starts its load;
  * later ones join it. A handle pins the part; when the last handle of a part is put back it
  * stays resident, until room is needed and it is the one least worth keeping (age, cost to
- * rebuild). A load that nobody waits for any more is cancelled.
+ * rebuild). A load goes on for a few seconds after the last handle was put back, since browsers ask
+ * again and again while it runs; then, or when another load needs the room, it is cancelled.
  *
  * Admission  A load reserves an estimate plane by plane (size x ratio, learned) before it
  *            decodes; where there is no room after evicting unpinned parts it fails with XP_BUSY
@@ -29,6 +30,8 @@ struct cache_key {
 };
 
 struct cache *cache_new(struct xp_workers *w, struct xp_budget *budget);
+/* How long a load goes on without anyone; 3000 ms unless set. */
+void cache_set_linger(struct cache *c, uint64_t ms);
 void cache_free(struct cache *c); /* no handles may be out; waits for loads to stop */
 
 /* Finds or starts. Fails only for reasons of its own (XP_BUSY); errors of the load come later. */
