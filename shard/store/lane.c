@@ -77,6 +77,7 @@ static void open_block(struct lane_cursor *c, uint64_t i)
     }
     const struct lane_block *b = lane_block(c->lane, i);
     struct lane_unpack u = lane_unpack_open(b);
+    c->control = u.control;
     c->p = u.p;
     c->prev_end = u.prev_end;
     c->prev_at = u.prev_at;
@@ -95,9 +96,10 @@ bool lane_next(struct lane_cursor *c, struct lane_event *ev)
 {
     if (!ready(c))
         return false;
-    struct lane_unpack u = {c->p, c->prev_end, c->prev_at, c->flags};
+    struct lane_unpack u = {c->control, c->p, c->prev_end, c->prev_at, c->flags};
     lane_unpack_next(&u, ev);
     ev->ord = c->ord++;
+    c->control = u.control;
     c->p = u.p;
     c->prev_end = u.prev_end;
     c->prev_at = u.prev_at;
@@ -109,7 +111,7 @@ size_t lane_next_block(struct lane_cursor *c, struct lane_event ev[LANE_BLOCK])
 {
     if (!ready(c))
         return 0;
-    struct lane_unpack u = {c->p, c->prev_end, c->prev_at, c->flags};
+    struct lane_unpack u = {c->control, c->p, c->prev_end, c->prev_at, c->flags};
     size_t n = c->left;
     lane_unpack_many(&u, ev, n, c->ord);
     open_block(c, c->block + 1);

@@ -6,11 +6,12 @@
  * ascend and no two events overlap, which makes a lane cheap to pack (the gap to the previous
  * end instead of a begin), to search (at most one event spans an instant) and to summarise.
  *
- * Format     Blocks of LANE_BLOCK events. Per event four varints: gap from the previous end
+ * Format     Blocks of LANE_BLOCK events. Per event four numbers: gap from the previous end
  *            (the first of a block: from the block's begin, so 0), duration, name id, distance
- *            in the file from the previous event of the lane (zigzag). 8-12 bytes an event on
- *            real profiles; measured against other layouts in docs/benchmarks.md. Code outside
- *            store/ sees only cursors, so the format may change.
+ *            in the file from the previous event of the lane (zigzag), each in the fewest of
+ *            four lengths, told by a control byte (lane_pack.c): 8-12 bytes an event on real
+ *            profiles, some 3 ns to read. Code outside store/ sees only cursors, so the format
+ *            may change.
  * Pyramid    Level 0 has one node a block, level k+1 one node for LANE_FAN nodes of level k, up
  *            to a single root.
  * Times      int64 picoseconds relative to the line's timestamp ("line time"); add
@@ -59,7 +60,7 @@ void lane_node_get(const struct lane *l, int level, uint64_t i, struct lane_node
 
 struct lane_cursor {
     const struct lane *lane;
-    const uint8_t *p;
+    const uint8_t *control, *p;
     uint64_t block, ord;
     uint32_t left; /* events left in the block */
     uint8_t flags; /* of the block */
