@@ -6,7 +6,7 @@ import sys
 
 import tree
 
-CALLS = re.compile(r"(?<![\w.>])(strcpy|strcat|strncat|sprintf|vsprintf|strtok|strtok_r|gets|alloca"
+CALLS = re.compile(r"(?<![\w.>])(strcpy|strcat|sprintf|vsprintf|strtok|strtok_r|gets|alloca"
                    r"|tmpnam|mktemp)\s*\(")
 # Of text that comes from outside: these cannot say that it is no number.
 NUMBERS = re.compile(r"(?<![\w.>])(atoi|atol|atoll|atof)\s*\(")

@@ -1,7 +1,7 @@
 /* lib/base/json_out.h - writing JSON into a buffer, fast and always well formed.
  *
  * Commas and colons are placed by the writer; the caller opens, closes and names. Depth is
- * at most 32. Strings are escaped; bytes that are not UTF-8 become U+FFFD; '<' and U+2028/9
+ * at most 31: deeper fails the buffer. Strings are escaped; bytes that are not UTF-8 become U+FFFD; '<' and U+2028/9
  * are escaped too, so that an answer may be put into a page. Doubles that are not finite are
  * written as null by xp_json_double.
  *
@@ -38,7 +38,7 @@ void xp_json_null(struct xp_json *j);
 void xp_json_double(struct xp_json *j, double v);
 void xp_json_raw(struct xp_json *j, struct xp_span text); /* already JSON */
 
-/* ps as decimal microseconds, exact: 1234567 -> 1.234567 */
+/* ps as decimal microseconds, exact: 1234567 -> 1.234567, 1500000 -> 1.5 */
 void xp_json_us_from_ps(struct xp_json *j, int64_t ps);
 
 /* The quoted, escaped text of s alone, for hot loops that place their own commas. */
