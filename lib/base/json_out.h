@@ -1,9 +1,9 @@
 /* lib/base/json_out.h - writing JSON into a buffer, fast and always well formed.
  *
  * Commas and colons are placed by the writer; the caller opens, closes and names. Depth is
- * at most 31: deeper fails the buffer. Strings are escaped; bytes that are not UTF-8 become U+FFFD; '<' and U+2028/9
- * are escaped too, so that an answer may be put into a page. Doubles that are not finite are
- * written as null by xp_json_double.
+ * at most 31: deeper fails the buffer. Strings are escaped; bytes that are not UTF-8 become U+FFFD;
+ * '<' and U+2028/9 are escaped too, so that an answer may be put into a page. Doubles that are not
+ * finite are written as null by xp_json_double.
  *
  * The buffer's limit applies (buf.h). One writer, one thread.
  */
