@@ -21,7 +21,7 @@ struct out {
     struct xp_buf text; /* append here */
     struct xp_buf body;
     struct xp_gzip *gz;
-    const char *content_type; /* "application/json" unless set */
+    const char *content_type;  /* "application/json" unless set */
     const atomic_bool *cancel; /* may be NULL */
 };
 

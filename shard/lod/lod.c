@@ -148,9 +148,8 @@ static bool reserve(struct lod_rects *out, size_t more)
 static bool is_one(const struct lane_node *n, const struct lod_scale *s)
 {
     uint64_t span = node_span(n);
-    return span < s->cell_ps ||
-           (span < s->dense_ps && (uint64_t)n->longest_ps <= s->pixel_ps / 2 &&
-            (uint64_t)n->max_gap_ps <= s->pixel_ps / 2);
+    return span < s->cell_ps || (span < s->dense_ps && (uint64_t)n->longest_ps <= s->pixel_ps / 2 &&
+                                 (uint64_t)n->max_gap_ps <= s->pixel_ps / 2);
 }
 
 static void put_node(struct pen *p, const struct lane_node *n)

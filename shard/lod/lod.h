@@ -45,8 +45,7 @@ struct lod_scale {
 /* The events that overlap [t0, t1) are numbers [*first, *last) of the lane. An event of no length
  * overlaps when it lies in the window. (In an overflow lane events that ended before t0 may be
  * among them.) */
-void lod_range(const struct lane *l, int64_t t0_ps, int64_t t1_ps, uint64_t *first,
-               uint64_t *last);
+void lod_range(const struct lane *l, int64_t t0_ps, int64_t t1_ps, uint64_t *first, uint64_t *last);
 
 /* Appends the rectangles of events [first, last). False when the arena is spent. */
 bool lod_walk(const struct lane *l, uint64_t first, uint64_t last, const struct lod_scale *s,

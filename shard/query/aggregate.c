@@ -255,8 +255,8 @@ static enum xp_status quantiles(struct aggregate *g, const uint32_t *order, size
         if (r->min_ps == r->max_ps)
             continue; /* all are the same */
         r->quantile = xp_arena_alloc(g->a, sizeof *r->quantile);
-        if (!r->quantile || !quantile_init(r->quantile, g->a, r->count, (uint64_t)r->min_ps,
-                                           (uint64_t)r->max_ps))
+        if (!r->quantile ||
+            !quantile_init(r->quantile, g->a, r->count, (uint64_t)r->min_ps, (uint64_t)r->max_ps))
             return no_memory(err);
     }
     for (size_t i = 0; i < g->lines.n; i++) {

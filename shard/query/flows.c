@@ -27,11 +27,12 @@ struct link {
     int dir; /* FLOW_IN: it comes from there; FLOW_OUT: it leads there */
 };
 
-static const char *const categories[] = {
-    "generic",     "legacy",        "tf_exec",           "tfrt_exec",        "batch_sched",
-    "PjRt",        "as_batch_sched", "tfrt_rt",          "tpu_embed",        "gpu_launch",
-    "batcher",     "tpu_stream",    "tpu_launch",        "pathways_exec",    "pjrt_library_call",
-    "threadpool_event", "jax_serving", "sparsecore_offload"};
+static const char *const categories[] = {"generic",          "legacy",        "tf_exec",
+                                         "tfrt_exec",        "batch_sched",   "PjRt",
+                                         "as_batch_sched",   "tfrt_rt",       "tpu_embed",
+                                         "gpu_launch",       "batcher",       "tpu_stream",
+                                         "tpu_launch",       "pathways_exec", "pjrt_library_call",
+                                         "threadpool_event", "jax_serving",   "sparsecore_offload"};
 #define CATEGORIES (sizeof categories / sizeof *categories)
 #define CATEGORY_GPU_LAUNCH 9
 
@@ -68,8 +69,8 @@ static int keys_of(const struct side_cursor *c, bool device, struct key k[KEYS_M
         k[n++] = (struct key){KEY_FLOW, 0, v >> 2 & ((UINT64_C(1) << 56) - 1), (uint32_t)(v >> 58),
                               (int)(v & 3)};
     if (number(c, STAT_CORRELATION_ID, &v))
-        k[n++] = (struct key){KEY_CORRELATION, 0, v, CATEGORY_GPU_LAUNCH,
-                              device ? FLOW_IN : FLOW_OUT};
+        k[n++] =
+            (struct key){KEY_CORRELATION, 0, v, CATEGORY_GPU_LAUNCH, device ? FLOW_IN : FLOW_OUT};
     n += context_key(c, STAT_PRODUCER_TYPE, STAT_PRODUCER_ID, FLOW_OUT, &k[n]);
     n += context_key(c, STAT_CONSUMER_TYPE, STAT_CONSUMER_ID, FLOW_IN, &k[n]);
     return n;

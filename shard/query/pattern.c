@@ -65,12 +65,9 @@ static const struct unit {
     const char *name;
     int64_t ps;
     int digits; /* of ps */
-} units[] = {{"ps", 1, 0},
-             {"ns", 1000, 3},
-             {"us", 1000000, 6},
-             {"\xc2\xb5s", 1000000, 6},
-             {"ms", 1000000000, 9},
-             {"s", INT64_C(1000000000000), 12}};
+} units[] = {{"ps", 1, 0},          {"ns", 1000, 3},
+             {"us", 1000000, 6},    {"\xc2\xb5s", 1000000, 6},
+             {"ms", 1000000000, 9}, {"s", INT64_C(1000000000000), 12}};
 
 /* Decimal digits with at most one point, exact; what is finer than a ps is dropped. */
 static bool parse_ps(struct xp_span s, int64_t *out)

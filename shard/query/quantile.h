@@ -12,9 +12,9 @@
 #define QUANTILE_EXACT 4096
 
 struct quantile {
-    uint64_t *exact;    /* NULL: in buckets */
-    uint32_t *buckets;  /* of values from `low` on */
-    uint32_t low;       /* bucket number of the least value */
+    uint64_t *exact;   /* NULL: in buckets */
+    uint32_t *buckets; /* of values from `low` on */
+    uint32_t low;      /* bucket number of the least value */
     uint64_t n, min, max;
 };
 

@@ -33,17 +33,17 @@ enum xp_status query_window(const struct part *p, const struct query_window *q,
 enum xp_status query_event(const struct part *p, uint64_t id, struct xp_arena *scratch,
                            struct out *out, struct xp_error *err);
 /* dir -1 / +1: the event before / after it on its line (any lane: in order of begin). */
-enum xp_status query_neighbour(const struct part *p, uint64_t id, int dir,
-                               struct xp_arena *scratch, struct out *out, struct xp_error *err);
+enum xp_status query_neighbour(const struct part *p, uint64_t id, int dir, struct xp_arena *scratch,
+                               struct out *out, struct xp_error *err);
 
 struct query_search {
-    struct xp_span q;      /* grammar: words are substrings (case folded, ASCII) of the name; name:x,
-                              -x, line:x, plane:x, dur>10us, dur<1ms */
-    int64_t after_ps;      /* hits beginning after this time come first... */
-    uint64_t after_id;     /* ...or after this event among equal begins; 0: from the start */
-    int dir;               /* +1 next, -1 previous */
-    uint32_t limit;        /* hits returned, 1..1000 */
-    int64_t t0_ps, t1_ps;  /* both 0: whole profile */
+    struct xp_span q;     /* grammar: words are substrings (case folded, ASCII) of the name; name:x,
+                             -x, line:x, plane:x, dur>10us, dur<1ms */
+    int64_t after_ps;     /* hits beginning after this time come first... */
+    uint64_t after_id;    /* ...or after this event among equal begins; 0: from the start */
+    int dir;              /* +1 next, -1 previous */
+    uint32_t limit;       /* hits returned, 1..1000 */
+    int64_t t0_ps, t1_ps; /* both 0: whole profile */
     struct query_rows rows;
 };
 enum xp_status query_search(const struct part *p, const struct query_search *q,
@@ -52,7 +52,7 @@ enum xp_status query_search(const struct part *p, const struct query_search *q,
 struct query_aggregate {
     int64_t t0_ps, t1_ps;
     struct query_rows rows;
-    uint32_t limit; /* names returned, 1..1000; the rest is summed up in one row */
+    uint32_t limit;    /* names returned, 1..1000; the rest is summed up in one row */
     bool by_name_only; /* same name on different planes is one row */
 };
 /* By name: count, total, self, min, max, mean, p50, p99, as JSON. An event counts when it overlaps

@@ -1,7 +1,7 @@
 #include "shard/query/query_int.h"
 
-enum xp_status query_select(const struct part *p, const struct query_rows *rows,
-                            struct xp_arena *a, struct query_lines *out, struct xp_error *err)
+enum xp_status query_select(const struct part *p, const struct query_rows *rows, struct xp_arena *a,
+                            struct query_lines *out, struct xp_error *err)
 {
     bool all = !rows->lines || !rows->n;
     size_t n = all ? p->nlines : rows->n;

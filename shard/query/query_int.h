@@ -20,9 +20,10 @@ struct query_lines {
     size_t n;
 };
 
-/* The published lines among `rows`, in their order. XP_BAD_REQUEST for a number that no line has. */
-enum xp_status query_select(const struct part *p, const struct query_rows *rows,
-                            struct xp_arena *a, struct query_lines *out, struct xp_error *err);
+/* The published lines among `rows`, in their order. XP_BAD_REQUEST for a number that no line has.
+ */
+enum xp_status query_select(const struct part *p, const struct query_rows *rows, struct xp_arena *a,
+                            struct query_lines *out, struct xp_error *err);
 
 /* A window as asked for, resolved: both 0 is the whole of what is published, with the end one ps
  * behind the last event's, so that an event of no length there is inside. */
@@ -114,8 +115,7 @@ int64_t query_self(const struct query_event_at *e);
 /* --- flows.c --- */
 
 /* Writes the "flows" of an event as a JSON array. */
-enum xp_status query_flows(const struct part *p, const struct query_event_at *e,
-                           struct xp_arena *a, struct xp_json *j, const struct out *out,
-                           struct xp_error *err);
+enum xp_status query_flows(const struct part *p, const struct query_event_at *e, struct xp_arena *a,
+                           struct xp_json *j, const struct out *out, struct xp_error *err);
 
 #endif

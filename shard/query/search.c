@@ -2,8 +2,8 @@
  *
  * A query is tried against names once, per plane; after that an event is matched by its name's
  * byte in a table. Counting looks at every event of the lines that can match, some 5 ns each.
- * Hits are collected into a heap of `limit`: a lane is read from where the search stands only as far
- * as it can still add a nearer hit than those held.
+ * Hits are collected into a heap of `limit`: a lane is read from where the search stands only as
+ * far as it can still add a nearer hit than those held.
  */
 #include "shard/query/pattern.h"
 #include "shard/query/query_int.h"
@@ -25,10 +25,10 @@ struct search {
     struct pattern pat;
     struct query_span span;
     struct query_lines lines;
-    uint8_t **match;  /* by plane; NULL: not made yet, or no name matches */
-    bool *made, *any; /* by plane: match was made; some name matches */
+    uint8_t **match;         /* by plane; NULL: not made yet, or no name matches */
+    bool *made, *any;        /* by plane: match was made; some name matches */
     uint64_t total, *counts; /* by index in lines */
-    struct hit *heap; /* the farthest hit held is at the top */
+    struct hit *heap;        /* the farthest hit held is at the top */
     size_t n, max;
 };
 
@@ -203,8 +203,9 @@ static bool take_block(struct search *s, const struct query_line *ql, uint32_t l
         const struct lane_event *ev = &b->ev[b->dir > 0 ? b->lo + k : b->hi - 1 - k];
         if (!match[ev->name])
             continue;
-        struct hit h = {query_session(l, ev->begin_ps), ev->end_ps - ev->begin_ps, ev->at,
-                        ql->number, lane, query_name(pl, ev->name)};
+        struct hit h = {
+            query_session(l, ev->begin_ps), ev->end_ps - ev->begin_ps, ev->at, ql->number, lane,
+            query_name(pl, ev->name)};
         if (full_before(s, h.begin_ps))
             return false;
         if (in_time(s, ev) && beyond_start(s, &h))

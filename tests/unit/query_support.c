@@ -90,8 +90,8 @@ struct part_line *fixture_line(struct fixture *f, const char *name, int64_t base
     qsort(ev, n, sizeof *ev, by_time);
     for (size_t i = 0; i < n; i++) {
         write_event(f, &ev[i]);
-        assert_int_equal(
-            line_builder_add(b, ev[i].begin_ps, ev[i].end_ps, ev[i].name, ev[i].at), XP_OK);
+        assert_int_equal(line_builder_add(b, ev[i].begin_ps, ev[i].end_ps, ev[i].name, ev[i].at),
+                         XP_OK);
     }
     l->len = f->file.n - l->at;
     assert_int_equal(line_builder_end(b, l), XP_OK);
@@ -148,8 +148,7 @@ struct fixture_event *fixture_random_events(uint64_t *state, size_t n, uint64_t 
         uint64_t r = fixture_random(state);
         uint64_t longest = r % 100 ? spread : spread * 40;
         ev[i].begin_ps = (int64_t)(fixture_random(state) % (n * spread));
-        ev[i].end_ps = ev[i].begin_ps +
-                       (int64_t)(r % 7 ? fixture_random(state) % longest : 0);
+        ev[i].end_ps = ev[i].begin_ps + (int64_t)(r % 7 ? fixture_random(state) % longest : 0);
         ev[i].name = (uint32_t)(fixture_random(state) % names);
     }
     return ev;

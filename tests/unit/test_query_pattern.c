@@ -74,9 +74,19 @@ static void durations_are_exact(void **state)
 static void what_cannot_be_read_gets_a_sentence(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"",         "   ",           "\"open",  "dur>",     "dur>10",
-                                      "dur>us",   "dur>1.2.3us",   "dur>-1us", "dur>1h",  "dur<.s",
-                                      "dur>99999999999999999999ps", "dur>99999999s",      "name:\"",
+    static const char *const bad[] = {"",
+                                      "   ",
+                                      "\"open",
+                                      "dur>",
+                                      "dur>10",
+                                      "dur>us",
+                                      "dur>1.2.3us",
+                                      "dur>-1us",
+                                      "dur>1h",
+                                      "dur<.s",
+                                      "dur>99999999999999999999ps",
+                                      "dur>99999999s",
+                                      "name:\"",
                                       "\"\""};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (parse(bad[i]) != XP_BAD_REQUEST)

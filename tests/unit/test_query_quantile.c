@@ -58,7 +58,8 @@ static void buckets_ascend_without_a_gap(void **state)
         last = b;
     }
     assert_true(quantile_bucket(UINT64_MAX) < 64 * 64);
-    assert_int_equal(quantile_bucket(UINT64_C(1) << 63), quantile_bucket((UINT64_C(1) << 63) - 1) + 1);
+    assert_int_equal(quantile_bucket(UINT64_C(1) << 63),
+                     quantile_bucket((UINT64_C(1) << 63) - 1) + 1);
 }
 
 int main(void)

@@ -34,13 +34,16 @@ static void add_plane(struct fixture *f, const char *name)
 static void planes_come_in_display_order(void **state)
 {
     (void)state;
-    static const char *const in[] = {"/host:metadata",  "/device:CUSTOM:Megascale",
-                                     "/device:TPU:10",  "/host:CPU",
-                                     "/device:TPU:2",   "Task Environment",
+    static const char *const in[] = {"/host:metadata",
+                                     "/device:CUSTOM:Megascale",
+                                     "/device:TPU:10",
+                                     "/host:CPU",
+                                     "/device:TPU:2",
+                                     "Task Environment",
                                      "/device:TPU:2 SparseCore 1"};
-    static const char *const out[] = {"/device:TPU:2",  "/device:TPU:2 SparseCore 1",
-                                      "/device:TPU:10", "/device:CUSTOM:Megascale",
-                                      "/host:CPU",      "/host:metadata",
+    static const char *const out[] = {"/device:TPU:2",   "/device:TPU:2 SparseCore 1",
+                                      "/device:TPU:10",  "/device:CUSTOM:Megascale",
+                                      "/host:CPU",       "/host:metadata",
                                       "Task Environment"};
     static const char *const kinds[] = {"device", "device", "device", "device",
                                         "host",   "other",  "other"};
