@@ -123,6 +123,7 @@ void conn_accept(struct http_loop *l)
 
     struct http_conn *c = h2o_mem_alloc(sizeof *c);
     *c = (struct http_conn){.loop = l, .next = l->conns, .linger_fd = -1};
+    c->window_ms = uv_now(l->uv);
     c->sock = h2o_uv_socket_create((uv_stream_t *)tcp, free_handle);
     c->sock->on_close.cb = on_close;
     c->sock->on_close.data = c;
@@ -160,7 +161,7 @@ uint32_t conn_unsent(const struct http_conn *c)
     return (uint32_t)n;
 }
 
-/* --- once a second --- */
+/* --- once in a while --- */
 
 static bool peer_has_left(const struct http_conn *c)
 {
@@ -191,8 +192,10 @@ static bool reads_too_slowly(struct http_conn *c)
 void conn_sweep(struct http_loop *l)
 {
     for (struct http_conn *c = l->conns; c; c = c->next) {
-        if (++c->age_s % HTTP_ABORT_WINDOW_S == 0)
+        if (uv_now(l->uv) - c->window_ms >= HTTP_ABORT_WINDOW_MS) {
             c->window_requests = c->window_aborts = 0;
+            c->window_ms = uv_now(l->uv);
+        }
         if (!c->condemned && reads_too_slowly(c)) {
             c->condemned = true;
             http_count(&l->count.slow_closed, 1);

@@ -32,7 +32,7 @@
 #define HTTP_STREAM_WAIT_MAX ((size_t)256 << 10) /* bytes a stream may keep waiting */
 #define HTTP_COMPRESS_MIN ((size_t)1 << 10)
 #define HTTP_CONNECTIONS_MAX 4096 /* a loop */
-#define HTTP_ABORT_WINDOW_S 10
+#define HTTP_ABORT_WINDOW_MS 10000
 #define HTTP_ABORTS_MAX 300 /* a connection, a window */
 #define HTTP_LINGER_MS 10000
 #define HTTP_LOOPS_MAX 64
@@ -57,7 +57,8 @@ struct http_conn {
     struct http_exchange *exchanges; /* attached ones */
     uint64_t progress_ms;            /* when the client last took bytes it had to take */
     uint32_t in_flight;              /* exchanges whose bytes h2o holds */
-    uint32_t window_requests, window_aborts, age_s;
+    uint64_t window_ms;              /* when counting began */
+    uint32_t window_requests, window_aborts;
     uint32_t unsent; /* bytes in the kernel at the last sweep */
     int version;     /* of the last request; 0 before the first */
     int linger_fd;   /* a duplicate to read to its end after h2o closed; -1: none */

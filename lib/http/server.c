@@ -78,7 +78,8 @@ static enum xp_status loop_listen(struct http_loop *l, int fd, struct xp_error *
         rc = uv_listen((uv_stream_t *)&l->listener, SOMAXCONN, on_connection);
     if (rc != 0)
         return xp_fail(err, XP_IO, 0, "cannot listen: %s", uv_strerror(rc));
-    uv_timer_start(&l->sweep, on_sweep, 1000, 1000);
+    uint64_t sweep_ms = l->server->config.slow_reader_s < 4 ? 250 : 1000;
+    uv_timer_start(&l->sweep, on_sweep, sweep_ms, sweep_ms);
     return XP_OK;
 }
 

@@ -169,7 +169,7 @@ static void idle_stream_is_left_alone(void **state)
     struct http_exchange *ex = open_stream(&p);
     uint64_t before = fixture_stats(&f).slow_closed;
     (void)state;
-    usleep(2500000);
+    usleep(1700000);
     assert_int_equal(fixture_stats(&f).slow_closed, before);
     assert_int_equal(stream_say(ex, "data: still here\n\n"), XP_OK);
     stream_end(ex);
