@@ -28,7 +28,7 @@ function* fields(buf) {
     const wire = tag & 7;
     if (wire === 0) yield [tag >> 3, varint(), start];
     else if (wire === 1) { yield [tag >> 3, buf.readDoubleLE(at), start]; at += 8; }
-    else if (wire === 2) { const n = Number(varint()); yield [tag >> 3, buf.subarray(at, at + n), start]; at += n; }
+    else if (wire === 2) { const n = Number(varint()); if (n > buf.length - at) throw new Error("cut off"); yield [tag >> 3, buf.subarray(at, at + n), start]; at += n; }
     else throw new Error("wire type");
   }
 }
@@ -108,12 +108,10 @@ function load(run, host) {
 }
 const kind = (p) => (p.name.startsWith("/device") ? "device" : p.name.startsWith("/host:CPU") ? "host" : "other");
 
-const out = [];
 const vi = (v) => { v = BigInt.asUintN(64, BigInt(v)); const b = []; do { b.push(Number(v & 127n) | (v > 127n ? 128 : 0)); v >>= 7n; } while (v); return Buffer.from(b); };
 const zz = (n) => (BigInt(n) << 1n) ^ (BigInt(n) >> 63n);
 const fi = (n, v) => Buffer.concat([vi((n << 3) | 0), vi(v)]);
 const fb = (n, b) => Buffer.concat([vi((n << 3) | 2), vi(b.length), b]);
-void out;
 
 const rowsOf = (s) => s && new Set(s.split(",").flatMap((p) => { const [a, b = a] = p.split("-").map(Number); return Array.from({ length: b - a + 1 }, (_, i) => a + i); }));
 
@@ -176,7 +174,8 @@ const api = {
       return { run, captured_ms: statSync(join(base, run)).mtimeMs, captured_from: "mtime", hosts: hosts.length,
         bytes: hosts.reduce((s, h) => s + statSync(join(base, run, h)).size, 0), state: hosts.length ? "ready" : "empty", note: hosts.length ? "" : "no *.xplane.pb in it" };
     });
-    return { location: base, runs, total: runs.length, next: null, cut: false, empty: runs.length ? null : { read: base, found: "nothing", expected: `${base}/<run>/<host>.xplane.pb` } };
+    runs.sort((a, b) => (a.run < b.run ? 1 : -1));
+    return { location: base, runs, total: runs.length, total_exact: true, next: null, cut: null, empty: runs.length ? null : { read: base, found: "nothing", expected: `${base}/<run>/<host>.xplane.pb` } };
   },
   run: (q) => ({ run: q.get("run"), captured_ms: statSync(join(base, q.get("run"))).mtimeMs, location: join(base, q.get("run")),
     hosts: readdirSync(join(base, q.get("run"))).filter((f) => f.includes(".xplane.pb")).map((f) => ({ host: f.replace(/\.xplane.*/, ""), bytes: statSync(join(base, q.get("run"), f)).size,
@@ -222,22 +221,23 @@ const api = {
   },
 };
 
+process.on("uncaughtException", (e) => console.error(e));
 const types = { ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".html": "text/html; charset=utf-8" };
 createServer((req, res) => {
   const url = new URL(req.url, "http://x");
   const m = /^\/p\/([^/]+)\/(.*)$/.exec(url.pathname);
   if (!m) return res.writeHead(302, { location: "/p/local/" }).end();
   const what = /^api\/v1\/(\w+)$/.exec(m[2])?.[1];
-  if (what === "events") { res.writeHead(200, { "content-type": "text/event-stream" }); return void res.write(": hello\n\n"); }
   try {
     if (what) {
       const q = url.searchParams;
       const part = ["runs", "run"].includes(what) ? null : load(q.get("run"), q.get("host"));
-      if (what === "window") return res.writeHead(200, { "content-type": "application/x-protobuf" }).end(window(part, q));
-      return res.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(api[what](q, part)));
+      const body = what === "window" ? window(part, q) : JSON.stringify(api[what](q, part));
+      return res.writeHead(200, { "content-type": what === "window" ? "application/x-protobuf" : "application/json" }).end(body);
     }
     const file = m[2].startsWith("assets/") ? m[2] : "index.html";
-    res.writeHead(200, { "content-type": types[extname(file)], "content-security-policy": CSP }).end(readFileSync(join(dist, file)));
+    const body = readFileSync(join(dist, file));
+    res.writeHead(200, { "content-type": types[extname(file)], "content-security-policy": CSP, "cache-control": file === m[2] ? "immutable" : "no-cache" }).end(body);
   } catch (e) {
     const status = e.status ?? (e.code === "ENOENT" ? 404 : 500);
     res.writeHead(status, { "content-type": "application/problem+json" }).end(JSON.stringify({ type: "about:blank", title: status === 404 ? "Not Found" : "Internal", status, code: status === 404 ? "not_found" : "internal", detail: e.message }));

@@ -5,8 +5,9 @@ export interface Runs {
   location: string;
   runs: RunRow[];
   total: number;
+  total_exact: boolean; // false: some folders have not been looked into
   next: string | null;
-  cut: boolean;
+  cut: string | null; // why the listing stopped short
   empty: { read: string; found: string; expected: string } | null;
 }
 

@@ -32,6 +32,7 @@ export interface Window {
   planesTotal: number;
   partial: boolean;
   damage: string;
+  rowsCut: number; // rows left out at the end because they did not fit
 }
 
 const utf8 = new TextDecoder();
@@ -105,7 +106,7 @@ export function decodeWindow(buf: Uint8Array): Window {
   const wire = new Wire(buf);
   const w: Window = {
     t0: 0n, t1: 0n, px: 0, names: [], lanes: [], events: 0, hidden: 0, mergePx: 1, loading: false,
-    bytesDone: 0, bytesTotal: 0, planesDone: 0, planesTotal: 0, partial: false, damage: "",
+    bytesDone: 0, bytesTotal: 0, planesDone: 0, planesTotal: 0, partial: false, damage: "", rowsCut: 0,
   };
   while (wire.more()) {
     const tag = wire.unsigned();
@@ -125,6 +126,7 @@ export function decodeWindow(buf: Uint8Array): Window {
       case 0x68: w.planesTotal = wire.unsigned(); break;
       case 0x72: w.partial = wire.unsigned() !== 0; break;
       case 0x7a: w.damage = utf8.decode(wire.bytes()); break;
+      case 0x80: w.rowsCut = wire.unsigned(); break;
       default: wire.skip(tag % 8);
     }
   }

@@ -204,7 +204,7 @@ export class Timeline {
       const index = spans.index[i]!;
       const name = slab.names[lane.name[index]!]!;
       const merged = lane.count !== null && lane.count[index]! > 1;
-      const alpha = (merged ? mergedAlpha(lane, index) : 1) * (name.lit ? 1 : 0.16);
+      const alpha = merged ? mergedAlpha(lane, index) * (name.lit ? 1 : 0.3) : name.lit ? 1 : 0.16;
       const wide = x1 - x0 > narrow;
       if (wide || x0 !== runTo || name.colour !== runColour || alpha !== runAlpha) {
         flush();

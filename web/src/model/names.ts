@@ -13,6 +13,11 @@ export interface Name {
 
 export type Kind = "device" | "host" | "other";
 
+/** The server cuts names at 120 bytes: what follows might match. */
+function isCut(text: string): boolean {
+  return text.length >= 40 && new TextEncoder().encode(text).length >= 117;
+}
+
 export class Names {
   private readonly byKind: Record<Kind, Map<string, Name>> = { device: new Map(), host: new Map(), other: new Map() };
   private palette: Palette;
@@ -29,11 +34,15 @@ export class Names {
       const category = categorize(text, kind);
       name = {
         text, label: headOf(text), category, colour: colourOf(text, category, this.palette), width: -1,
-        lit: !this.query || nameMatches(this.query, text),
+        lit: this.isLit(text),
       };
       map.set(text, name);
     }
     return name;
+  }
+
+  private isLit(text: string): boolean {
+    return !this.query || nameMatches(this.query, text) || isCut(text);
   }
 
   private each(fn: (n: Name) => void): void {
@@ -47,6 +56,6 @@ export class Names {
 
   setQuery(query: Query | null): void {
     this.query = query;
-    this.each((n) => (n.lit = !query || nameMatches(query, n.text)));
+    this.each((n) => (n.lit = this.isLit(n.text)));
   }
 }

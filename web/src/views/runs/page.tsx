@@ -10,6 +10,7 @@ import { ProblemPanel } from "../../widgets/problem";
 import { Bar, Loading } from "../../widgets/shell";
 
 const PAGE = 100;
+const EVERY = 5000; // ms between looks for new runs
 
 export function RunsPage() {
   const { root, search } = here.value;
@@ -39,8 +40,10 @@ export function RunsPage() {
   }, [api, q, turn.value]);
 
   useEffect(() => {
-    const source = new EventSource(api.url("events"));
-    source.addEventListener("runs", () => turn.value++);
+    // Unchanged, the answer is a 304 without a body. A list that was paged on stays as it is.
+    const timer = setInterval(() => {
+      if (document.visibilityState === "visible" && (answer.peek()?.runs.length ?? 0) <= PAGE) turn.value++;
+    }, EVERY);
     const key = (e: KeyboardEvent): void => {
       if (e.key !== "/" || e.ctrlKey || e.metaKey || e.target instanceof HTMLInputElement) return;
       e.preventDefault();
@@ -48,7 +51,7 @@ export function RunsPage() {
     };
     document.addEventListener("keydown", key);
     return () => {
-      source.close();
+      clearInterval(timer);
       document.removeEventListener("keydown", key);
     };
   }, [api]);
@@ -93,8 +96,8 @@ function RunsOf({ a, q, root, more }: { a: Runs; q: string; root: string; more: 
   return (
     <>
       <div class="page-head">
-        <h1>{plural(a.total, "run")}{q && <> matching “{q}”</>}</h1>
-        <p>in <code>{a.location}</code>{a.cut && ", of which not all could be listed"}</p>
+        <h1>{!a.total_exact && "at least "}{plural(a.total, "run")}{q && <> matching “{q}”</>}</h1>
+        <p>in <code>{a.location}</code>{a.cut && `: ${a.cut}`}</p>
       </div>
       <div class="sheet">
         <table class="runs">

@@ -55,7 +55,7 @@ function Arguments({ d }: { d: EventDetails }) {
         {d.args.map((a, i) => (
           <tr key={i} class={a.from}>
             <th scope="row" title={a.from === "metadata" ? "shared by all events of this name" : "of this event"}>{a.name}</th>
-            <td class={a.type === "string" ? "" : "number"} title={a.type}>
+            <td class={/int|double/.test(a.type) ? "number" : ""} title={a.type}>
               {value(a)}{a.cut && <em> … cut</em>}
               {a.value !== null && <Copy text={() => a.value!} title={`Copy ${a.name}`} />}
             </td>

@@ -2,7 +2,7 @@
 // at both sides. One request at a time; one that has become useless is aborted.
 import { signal } from "@preact/signals";
 import { asProblem, isAbort, type Api, type Problem } from "../../api/client";
-import { decodeWindow } from "../../api/window";
+import { decodeWindow, type Window } from "../../api/window";
 import type { Kind, Name, Names } from "../../model/names";
 import type { Slabs } from "../../model/slabs";
 import { formatRows } from "../../model/url";
@@ -10,7 +10,7 @@ import { endOf, type Range, type View } from "../../model/view";
 
 const MARGIN = 0.5; // of the view, at each side
 const MAX_PX = 16384;
-const MAX_BYTES = 524288;
+const MAX_BYTES = 1048576;
 const MIN_AGE = 80; // ms before a request is given up for a better one
 
 export interface Need {
@@ -33,6 +33,14 @@ function widen(need: Need): Range {
   const t0 = view.t0 - margin;
   const t1 = endOf(view) + margin;
   return { t0: t0 > session.t0 ? t0 : session.t0, t1: t1 < session.t1 ? t1 : session.t1 };
+}
+
+/** Lines that the answer is about; where rows were left out at its end the rest is asked for next. */
+function answered(w: Window, lines: number[]): number[] {
+  if (w.rowsCut === 0) return lines;
+  const last = w.lanes.reduce((max, lane) => Math.max(max, lane.line), -1);
+  const whole = lines.filter((line) => line < last);
+  return whole.length ? whole : lines.slice(0, 1);
 }
 
 export class Fetcher {
@@ -145,7 +153,7 @@ export class Fetcher {
   private take(body: Uint8Array, lines: number[]): void {
     const w = decodeWindow(body);
     const resolved = new Map<Kind, Name[]>();
-    this.slabs.add(w, lines, (line) => {
+    this.slabs.add(w, answered(w, lines), (line) => {
       const kind = this.kindOf(line);
       let list = resolved.get(kind);
       if (!list) resolved.set(kind, (list = w.names.map((text) => this.names.get(text, kind))));

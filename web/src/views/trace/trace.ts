@@ -21,6 +21,7 @@ import { Search } from "./search";
 import { TracksLoader } from "./tracks";
 
 const SLAB_BYTES = 48 << 20;
+const FINEST = 1.5; // rectangles a CSS pixel: finer than that nobody sees, but it costs as much again
 
 export type Mode = "pan" | "select" | "zoom";
 export type Tab = "details" | "area" | "hits";
@@ -162,13 +163,14 @@ export class Trace {
     // Rows a little above and below are asked for as well: scrolling finds them there.
     const near = visibleRows(this.rows.value.rows, this.scrollTop.value - height * 0.4, height * 1.8);
     const lines = near.flatMap((r) => (r.line && r.line.events > 0 ? [r.line.line] : []));
-    this.fetcher.want({ view: this.view.value, lines, pixels: Math.round(width * scale), session: this.session.value });
+    const pixels = Math.round(width * Math.min(scale, FINEST));
+    this.fetcher.want({ view: this.view.value, lines, pixels, session: this.session.value });
   }
 
   slabOf(line: number): Slab | null {
     const v = this.view.peek();
     const { width, scale } = this.size.peek();
-    return this.slabs.best(line, v, v.span / Math.max(1, width * scale));
+    return this.slabs.best(line, v, v.span / Math.max(1, width * Math.min(scale, FINEST)));
   }
 
   // --- moving ---

@@ -1,0 +1,579 @@
+// The pages in a real browser, with the real server and, where it is there, a real TPU profile.
+import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import { createServer, request } from "node:http";
+import { after, before, describe, test } from "node:test";
+import { join } from "node:path";
+import {
+  api, inkOf, Logdir, missing, openPage, realProfile, shots, startBrowser, startServer, waitFor, windowOf,
+} from "./harness.mjs";
+import { hostileProfile, MARKUP, plainProfile } from "./profile.mjs";
+
+const reason = missing();
+const real = realProfile("tpu_v6e_inference", "host0");
+if (!real) console.log("# the real TPU profile is not there: a small one made here stands in");
+
+const RUN = "2026_01_31_10_00_00";
+const HOST = "worker-0";
+const HOSTILE_RUN = "<b onmouseover=alert(1)>run & 'co'";
+const STATUS = /console: Failed to load resource/; // the browser's own line about a 4xx or 5xx
+
+describe("the pages", { skip: reason || false, timeout: 300_000 }, () => {
+  let logdir, server, browser, base, tracks;
+
+  before(async () => {
+    mkdirSync(shots, { recursive: true });
+    logdir = new Logdir();
+    const profile = real ?? plainProfile();
+    logdir.add(RUN, HOST, profile);
+    logdir.add("2026_01_30_09_00_00", "worker-0", plainProfile(20));
+    logdir.add("2026_01_30_09_00_00", "worker-1", plainProfile(20));
+    logdir.add("damaged", "half", profile.subarray(0, Math.floor(profile.length * 0.6)));
+    logdir.add("noise", "host0", Buffer.from(Array.from({ length: 4000 }, (_, i) => (i * 7919) & 255)));
+    logdir.add("nothing", null);
+    logdir.add(HOSTILE_RUN, "host0", hostileProfile());
+    server = await startServer(logdir.path);
+    browser = await startBrowser();
+    base = `${server.url}/p/local/`;
+    tracks = await waitFor("the profile is loaded", async () => {
+      const got = await api(server.url, "tracks", { run: RUN, host: HOST });
+      return got.loading === false && got;
+    });
+  });
+
+  after(async () => {
+    await browser?.close();
+    await server?.stop();
+    logdir?.remove();
+  });
+
+  const trace = (more = "") => `${base}trace?run=${RUN}&host=${HOST}${more}`;
+
+  /** A page on a timeline whose first window is drawn. */
+  async function open(url, options) {
+    const opened = await openPage(browser, server.url, options);
+    await opened.page.goto(url);
+    await opened.page.waitForSelector(".drawing canvas");
+    await waitFor("something is drawn", async () => (await inkOf(opened.page)).saturated > 20);
+    return opened;
+  }
+
+  /** A long event on a device line, from the server: something sure to click on. */
+  async function target() {
+    const line = tracks.planes.flatMap((p) => (p.kind === "device" ? p.lines : [])).find((l) => l.name === "XLA Ops");
+    const a = await api(server.url, "aggregate", {
+      run: RUN, host: HOST, t0: tracks.begin_ps, t1: tracks.end_ps, rows: line.line, limit: 5,
+    });
+    return api(server.url, "event", { run: RUN, host: HOST, id: a.rows[0].longest_id });
+  }
+
+  /** Client coordinates of the middle of an event that is in view. */
+  async function placeOf(page, e) {
+    return page.evaluate(async ([line, t]) => {
+      const label = [...document.querySelectorAll(".label .line .name")];
+      void label;
+      const box = document.querySelector(".drawing canvas").getBoundingClientRect();
+      const [t0, t1] = new URL(location.href).searchParams.get("t").split("..").map(Number);
+      void line;
+      return { x: box.left + ((t - t0) / (t1 - t0)) * box.width, top: box.top };
+    }, [e.line, e.begin_ps + e.duration_ps / 2]);
+  }
+
+  async function rowTop(page, e) {
+    return page.evaluate(([plane, line]) => {
+      let inPlane = false;
+      for (const el of [...document.querySelectorAll(".label")].sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top)) {
+        const heading = el.querySelector(".plane .name");
+        if (heading) inPlane = heading.textContent === plane;
+        else if (inPlane && el.querySelector(".name")?.textContent === line) return el.getBoundingClientRect().top;
+      }
+      return null;
+    }, [e.plane_name, e.line_name]);
+  }
+
+  async function clickEvent(page, e) {
+    const { x } = await placeOf(page, e);
+    const top = await rowTop(page, e);
+    assert.notEqual(top, null, `${e.plane_name} ${e.line_name} is not in sight`);
+    await page.mouse.click(x, top + 2 + e.lane * 17 + 8);
+  }
+
+  const around = (e) => `&t=${e.begin_ps - e.duration_ps}..${e.begin_ps + 2 * e.duration_ps}`;
+
+  test("the run list shows every run, newest first, and opens one", async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    await page.goto(server.url);
+    await page.waitForSelector(".runs a");
+    assert.equal(page.url(), base);
+    const names = await page.locator(".runs tbody th").allTextContents();
+    assert.deepEqual([...names].sort(), ["2026_01_30_09_00_00", RUN, "damaged", "noise", "nothing", HOSTILE_RUN].sort());
+    assert.ok(names.indexOf(RUN) < names.indexOf("2026_01_30_09_00_00"), "newest first");
+    await page.screenshot({ path: join(shots, "runs-light.png") });
+    await page.click(`.runs a:text-is("${RUN}")`);
+    await page.waitForSelector(".drawing canvas");
+    assert.match(page.url(), new RegExp(`/p/local/trace\\?run=${RUN}&host=${HOST}$`));
+    await page.goBack();
+    await page.waitForSelector(".runs a");
+    await page.fill(".search input", "01_30");
+    await waitFor("the list is filtered", async () => (await page.locator(".runs tbody tr").count()) === 1);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("a run of two hosts has a page of its own, and the timeline a choice", async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    await page.goto(`${base}run?run=2026_01_30_09_00_00`);
+    await page.click('.runs a:text-is("worker-1")');
+    await page.waitForSelector(".drawing canvas");
+    await page.selectOption(".crumbs select", "worker-0");
+    await waitFor("the other host is shown", () => page.url().includes("host=worker-0"));
+    await page.waitForSelector(".drawing canvas");
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("the timeline paints rows and names", async () => {
+    const { page, check, close } = await open(trace());
+    const ink = await inkOf(page);
+    assert.ok(ink.colours > 8 && ink.saturated > 2000, JSON.stringify(ink));
+    const labels = await page.locator(".labels").textContent();
+    for (const name of [tracks.planes[0].name, "XLA Ops"]) assert.ok(labels.includes(name), name);
+    await page.screenshot({ path: join(shots, "timeline-light.png") });
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("W, S, A, D and 0 move; the wheel zooms where the pointer is", async () => {
+    const { page, check, close } = await open(trace());
+    await page.keyboard.press("w");
+    await page.keyboard.press("w");
+    const zoomed = await waitFor("the address says what is in view", () => windowOf(page));
+    assert.ok(zoomed[1] - zoomed[0] < (tracks.end_ps - tracks.begin_ps) * 0.8);
+    await page.keyboard.press("d");
+    const moved = await waitFor("moved right", () => windowOf(page)[0] > zoomed[0] && windowOf(page));
+    assert.equal(moved[1] - moved[0], zoomed[1] - zoomed[0]);
+    const box = await page.locator(".drawing canvas").boundingBox();
+    const at = ([t0, t1]) => t0 + (t1 - t0) * 0.25;
+    await page.mouse.move(box.x + box.width * 0.25, box.y + 100);
+    await page.mouse.wheel(0, -400);
+    const wheeled = await waitFor("zoomed", () => windowOf(page)[1] - windowOf(page)[0] < (moved[1] - moved[0]) * 0.7 && windowOf(page));
+    assert.ok(Math.abs(at(wheeled) - at(moved)) < (wheeled[1] - wheeled[0]) * 0.01, "the time under the pointer stays");
+    await page.keyboard.press("0");
+    await waitFor("the whole session again", () => windowOf(page) === null);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("dragging moves the view with the pointer", async () => {
+    const e = await target();
+    const { page, check, close } = await open(trace(around(e)));
+    const box = await page.locator(".drawing canvas").boundingBox();
+    const [t0, t1] = windowOf(page);
+    await page.mouse.move(box.x + 600, box.y + 300);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 400, box.y + 300, { steps: 4 });
+    await page.mouse.up();
+    const now = await waitFor("moved", () => windowOf(page)[0] !== t0 && windowOf(page));
+    const expected = ((t1 - t0) * 200) / box.width;
+    assert.ok(Math.abs(now[0] - t0 - expected) < expected * 0.02, `${now[0] - t0} for ${expected}`);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("a click shows the event with exact times and its arguments", async () => {
+    const e = await target();
+    const { page, check, close } = await open(trace(around(e)));
+    await clickEvent(page, e);
+    await page.waitForSelector(".details h2");
+    assert.equal(await page.locator(".details h2").textContent(), e.display_name || e.name);
+    assert.equal(new URL(page.url()).searchParams.get("sel"), String(e.id));
+    const durations = await page.locator(".fact").first().getAttribute("title");
+    assert.equal(durations, `${e.duration_ps} ps`);
+    const rows = await page.locator(".args tr th").allTextContents();
+    assert.deepEqual(rows.filter(Boolean), e.args.map((a) => a.name));
+    await page.screenshot({ path: join(shots, "event-light.png") });
+    await page.keyboard.press("Escape");
+    await waitFor("nothing is selected", () => !new URL(page.url()).searchParams.has("sel"));
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("period and comma walk along the row, F fits", async () => {
+    const e = await target();
+    const { page, check, close } = await open(trace(`${around(e)}&sel=${e.id}`));
+    await page.waitForSelector(".details h2");
+    const sel = () => new URL(page.url()).searchParams.get("sel");
+    if (e.next !== null) {
+      await page.keyboard.press(".");
+      await waitFor("the next is selected", () => sel() === String(e.next));
+      await page.waitForSelector(".details h2");
+      await page.keyboard.press(",");
+      await waitFor("and the first again", () => sel() === String(e.id));
+    }
+    await page.keyboard.press("f");
+    const [t0, t1] = await waitFor("fits", () => windowOf(page)[1] - windowOf(page)[0] < 2.2 * e.duration_ps && windowOf(page));
+    assert.ok(t0 < e.begin_ps && t1 > e.begin_ps + e.duration_ps);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("search counts over the whole profile, steps through hits and lights them up", async () => {
+    const { page, check, close } = await open(trace());
+    const want = await api(server.url, "search", { run: RUN, host: HOST, q: "copy", limit: 3 });
+    assert.ok(want.total > 2);
+    await page.keyboard.press("/");
+    await page.keyboard.type("copy");
+    const digits = async (selector) => (await page.locator(selector).textContent()).replace(/\D/g, "");
+    await waitFor("the count is there", async () => (await page.locator(".hits-list b").count()) && (await digits(".hits-list b")) === String(want.total));
+    const sel = () => new URL(page.url()).searchParams.get("sel");
+    await page.keyboard.press("Enter");
+    await waitFor("the first hit", () => sel() === String(want.hits[0].id));
+    await page.locator(".drawing canvas").focus();
+    await page.keyboard.press("]");
+    await waitFor("the second hit", () => sel() === String(want.hits[1].id));
+    await page.keyboard.press("[");
+    await waitFor("the first again", () => sel() === String(want.hits[0].id));
+    assert.equal(await page.locator(".search output").textContent().then((t) => t.split("/")[0].trim()), "1");
+    assert.equal(new URL(page.url()).searchParams.get("q"), "copy");
+    await page.screenshot({ path: join(shots, "search-light.png") });
+    await page.keyboard.press("/");
+    await page.keyboard.press("Control+A");
+    await page.keyboard.type("no such event anywhere");
+    await page.waitForSelector(".panel .none:has-text('Nothing in the whole profile')");
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("Shift and drag sums up an area as the server does", async () => {
+    const e = await target();
+    const { page, check, close } = await open(trace(around(e)));
+    const box = await page.locator(".drawing canvas").boundingBox();
+    const top = await rowTop(page, e);
+    await page.keyboard.down("Shift");
+    await page.mouse.move(box.x + 200, top + 6);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 800, top + 8, { steps: 4 });
+    await page.mouse.up();
+    await page.keyboard.up("Shift");
+    await page.waitForSelector(".aggregate tbody tr");
+    const address = new URL(page.url()).searchParams;
+    const [t0, t1] = address.get("a").split("..");
+    assert.equal(address.get("ar"), String(e.line));
+    const want = await api(server.url, "aggregate", { run: RUN, host: HOST, t0, t1, rows: e.line, limit: 300 });
+    assert.equal(await page.locator(".aggregate tbody tr:not(.rest)").count(), want.rows.length);
+    assert.equal(await page.locator(".aggregate tbody .link").first().textContent(), want.rows[0].name);
+    await page.screenshot({ path: join(shots, "area-light.png") });
+    await page.click(".aggregate thead button:has-text('Count')");
+    await page.click(".aggregate button:has-text('Zoom to it')");
+    await waitFor("zoomed to it", () => Math.abs(windowOf(page)[0] - Number(t0)) <= 200);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("an address restores window, selection, area, search and folding", async () => {
+    const e = await target();
+    const fold = tracks.planes.find((p) => p.plane !== e.plane && p.events > 0).plane;
+    const query = `${around(e)}&sel=${e.id}&a=${e.begin_ps}..${e.begin_ps + e.duration_ps}&ar=${e.line}&q=copy&fold=${fold}`;
+    const { page, check, close } = await open(trace(query));
+    await page.waitForSelector(".tabs");
+    assert.equal(page.url(), trace(query));
+    assert.equal(await page.inputValue(".search input"), "copy");
+    await page.click("#tab-details");
+    await page.waitForSelector(".details h2");
+    assert.equal(await page.locator(".details h2").textContent(), e.display_name || e.name);
+    await page.click("#tab-area");
+    await page.waitForSelector(".aggregate tbody tr");
+    assert.equal(await page.locator(`.plane[aria-expanded=false]:has-text("${tracks.planes.find((p) => p.plane === fold).name}")`).count(), 1);
+    assert.equal(page.url(), trace(query), "reading changes nothing");
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("a link to an event alone shows it in view", async () => {
+    const e = await target();
+    const { page, check, close } = await open(trace(`&sel=${e.id}`));
+    await page.waitForSelector(".details h2");
+    assert.equal(await page.locator(".details h2").textContent(), e.display_name || e.name);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("the back button undoes one discrete step, not each movement", async () => {
+    const e = await target();
+    const { page, check, close } = await open(trace(around(e)));
+    for (let i = 0; i < 5; i++) await page.keyboard.press("d");
+    for (let i = 0; i < 5; i++) await page.keyboard.press("a");
+    await page.waitForTimeout(400);
+    await page.goto(trace(around(e)));
+    await page.waitForSelector(".drawing canvas");
+    await waitFor("drawn", async () => (await inkOf(page)).saturated > 20);
+    const first = page.url();
+    await clickEvent(page, e);
+    await waitFor("selected", () => page.url().includes("sel="));
+    await page.keyboard.press("f");
+    await waitFor("fitted", () => windowOf(page)[1] - windowOf(page)[0] < 2.2 * e.duration_ps);
+    await page.goBack();
+    await waitFor("back to before F", () => page.url().includes("sel=") && windowOf(page)[1] - windowOf(page)[0] > 2.5 * e.duration_ps);
+    await page.goBack();
+    await waitFor("back to before the click", () => page.url() === first);
+    await page.goForward();
+    await page.waitForSelector(".details h2");
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("a group folds, and stays so in the address", async () => {
+    const { page, check, close } = await open(trace());
+    const name = tracks.planes[0].name;
+    const before = await page.locator(".label .line").count();
+    await page.click(`.plane:has-text("${name}")`);
+    await waitFor("the address says so", () => new URL(page.url()).searchParams.get("fold") === String(tracks.planes[0].plane));
+    await page.reload();
+    await page.waitForSelector(`.plane[aria-expanded=false]:has-text("${name}")`);
+    assert.ok(before > 0);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("everything can be reached by the keyboard alone", async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    await page.goto(base);
+    await page.waitForSelector(".runs a");
+    for (let i = 0; i < 30; i++) {
+      await page.keyboard.press("Tab");
+      if ((await page.evaluate(() => document.activeElement?.textContent)) === RUN) break;
+    }
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".drawing canvas");
+    await waitFor("something is drawn", async () => (await inkOf(page)).saturated > 20);
+    await page.keyboard.press(".");
+    await page.waitForSelector(".details h2");
+    const first = new URL(page.url()).searchParams.get("sel");
+    await page.keyboard.press("j");
+    await waitFor("another row's event", () => ![null, first].includes(new URL(page.url()).searchParams.get("sel")));
+    await page.keyboard.press("f");
+    await waitFor("fitted", () => windowOf(page));
+    await page.keyboard.press("?");
+    await page.waitForSelector("dialog[open]");
+    await page.screenshot({ path: join(shots, "help-light.png") });
+    await page.keyboard.press("Escape");
+    await waitFor("the help is closed", async () => (await page.locator("dialog[open]").count()) === 0);
+    assert.ok(await page.locator(".details h2").count(), "and nothing else was");
+    await page.keyboard.press("Escape");
+    await waitFor("nothing is selected", () => !new URL(page.url()).searchParams.has("sel"));
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("an unknown run, host and event each say what is wrong", async () => {
+    for (const [url, code] of [[`${base}trace?run=nope&host=x`, 404], [`${base}run?run=nope`, 404], [trace("x"), 404]]) {
+      const { page, check, close } = await openPage(browser, server.url);
+      await page.goto(url);
+      await page.waitForSelector(".problem");
+      const said = await page.locator(".problem").first().textContent();
+      assert.ok(said.includes(String(code)), said);
+      assert.ok(await page.locator(".problem button:has-text('Try again')").count());
+      await page.screenshot({ path: join(shots, "error-light.png") });
+      assert.deepEqual(await check(STATUS), []);
+      await close();
+    }
+    const { page, check, close } = await open(trace("&sel=999999999999"));
+    await page.waitForSelector(".dock .problem");
+    assert.deepEqual(await check(STATUS), []);
+    await close();
+  });
+
+  test("a page that is none of ours says so", async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    await page.goto(`${base}nonsense`);
+    await page.waitForSelector(".empty h2");
+    assert.deepEqual(await check(STATUS), []);
+    await close();
+  });
+
+  test("a damaged profile shows what was read and where the damage is", async () => {
+    const { page, check, close } = await open(`${base}trace?run=damaged&host=half`);
+    await page.waitForSelector(".banner.warn");
+    const said = await page.locator(".banner.warn").textContent();
+    assert.match(said, /damaged/);
+    assert.match(said, /At byte [\d\u202f]+/);
+    await page.screenshot({ path: join(shots, "damaged-light.png") });
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("noise instead of a profile is no timeline and no crash", async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    await page.goto(`${base}trace?run=noise&host=host0`);
+    await page.waitForSelector(".problem, .empty");
+    assert.match(await page.locator("main").textContent(), /byte|damaged|not/i);
+    assert.deepEqual(await check(STATUS), []);
+    await close();
+  });
+
+  test("a run without profiles and a directory without runs say what was read and expected", async () => {
+    const { page, close } = await openPage(browser, server.url);
+    await page.goto(`${base}run?run=nothing`);
+    await page.waitForSelector(".empty, .problem");
+    assert.match(await page.locator("main").textContent(), /xplane\.pb/);
+    await close();
+    const bare = new Logdir();
+    const other = await startServer(bare.path);
+    const opened = await openPage(browser, other.url);
+    await opened.page.goto(other.url);
+    await opened.page.waitForSelector(".empty dl");
+    const said = await opened.page.locator(".empty").textContent();
+    for (const word of ["Read", "Found", "Expected", "xplane.pb"]) assert.ok(said.includes(word), said);
+    await opened.page.screenshot({ path: join(shots, "empty-light.png") });
+    bare.add("late", "host0", plainProfile(3));
+    await opened.page.waitForSelector('.runs a:text-is("late")', { timeout: 20_000 });
+    assert.deepEqual(await opened.check(), []);
+    await opened.close();
+    await other.stop();
+    bare.remove();
+  });
+
+  test("a window that fails says so above the rows, and trying again helps", async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    let failing = true;
+    await page.route("**/api/v1/window?**", (route) => failing
+      ? route.fulfill({ status: 500, contentType: "application/problem+json", body: '{"title":"Internal","status":500,"code":"internal","detail":"a bad day"}' })
+      : route.continue());
+    await page.goto(trace());
+    await page.waitForSelector(".banners .problem:has-text('a bad day')");
+    failing = false;
+    await page.click(".banners .problem button");
+    await waitFor("drawn after all", async () => (await inkOf(page)).saturated > 20);
+    assert.equal(await page.locator(".banners .problem").count(), 0);
+    assert.deepEqual(await check(STATUS), []);
+    await close();
+  });
+
+  test("while a profile is loading its numbers are shown, and the rows fill in", async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    let asked = 0;
+    await page.route("**/api/v1/tracks?**", async (route) => {
+      const answer = await (await route.fetch()).json();
+      const loading = asked++ < 3;
+      const planes = answer.planes.map((p, i) => (loading && i > 0 ? { ...p, state: "waiting", events: 0 } : p));
+      await route.fulfill({ json: { ...answer, planes, loading, bytes_done: loading ? 1048576 * asked : answer.bytes_total, bytes_total: 10485760, planes_done: loading ? 1 : planes.length } });
+    });
+    await page.goto(trace());
+    await page.waitForSelector(".loading-banner");
+    assert.match(await page.locator(".loading-banner").textContent(), /\d\.\d\d MiB of 10\.0 MiB .* planes 1 of/);
+    await page.screenshot({ path: join(shots, "loading-light.png") });
+    await waitFor("loaded", async () => (await page.locator(".loading-banner").count()) === 0);
+    await waitFor("drawn", async () => (await inkOf(page)).saturated > 20);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("leaving a view ends what it asked for", async () => {
+    const { page, close } = await openPage(browser, server.url);
+    const ended = [];
+    page.on("requestfailed", (r) => ended.push(`${r.url().split("?")[0].split("/").pop()} ${r.failure()?.errorText}`));
+    await page.route("**/api/v1/window?**", async (route) => {
+      await new Promise((done) => setTimeout(done, 3000));
+      await route.continue().catch(() => {});
+    });
+    await page.goto(trace());
+    await page.waitForSelector(".drawing canvas");
+    await page.waitForTimeout(300);
+    await page.click(".brand");
+    await page.waitForSelector(".runs a");
+    await waitFor("aborted", () => ended.includes("window net::ERR_ABORTED"), 2000);
+    await close();
+  });
+
+  test("names with markup stay text everywhere", async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    await page.goto(base);
+    await page.waitForSelector(".runs a");
+    await page.click(`.runs a:has-text("onmouseover")`);
+    await page.waitForSelector(".drawing canvas");
+    await waitFor("drawn", async () => (await inkOf(page)).saturated > 20);
+    const box = await page.locator(".drawing canvas").boundingBox();
+    await page.mouse.move(box.x + 60, box.y + 28 + 26 + 10);
+    await page.waitForSelector(".tip-name");
+    await page.mouse.click(box.x + 60, box.y + 28 + 26 + 10);
+    await page.waitForSelector(".details h2");
+    assert.equal(await page.locator(".details h2").textContent(), MARKUP);
+    assert.ok((await page.locator(".args").textContent()).includes(MARKUP));
+    await page.keyboard.press("/");
+    await page.keyboard.type("onerror");
+    await page.waitForSelector(".hits-list tbody tr");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("2");
+    await page.mouse.move(box.x + 5, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width - 5, box.y + 120, { steps: 3 });
+    await page.mouse.up();
+    await page.waitForSelector(".aggregate tbody tr");
+    await page.screenshot({ path: join(shots, "hostile-light.png") });
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+    assert.equal(await page.locator("main img, main script").count(), 0);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("the page keeps to its policy and its budget, and paints at once", async () => {
+    const answer = await fetch(base);
+    const policy = answer.headers.get("content-security-policy");
+    for (const part of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "base-uri 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"])
+      assert.ok(policy.includes(part), part);
+    const html = await answer.text();
+    const assets = [...html.matchAll(/(?:src|href)="\.\/(assets\/[^"]+)"/g)].map((m) => m[1]);
+    assert.ok(assets.length >= 3);
+    assert.doesNotMatch(html, /<style|<script>|style=|\son\w+=/);
+    for (const a of assets) assert.match((await fetch(base + a)).headers.get("cache-control"), /immutable/);
+    const { page, check, close } = await openPage(browser, server.url);
+    const cdp = await page.context().newCDPSession(page);
+    await cdp.send("Network.enable");
+    let bytes = 0;
+    cdp.on("Network.loadingFinished", (e) => (bytes += e.encodedDataLength));
+    await page.goto(base);
+    await page.waitForSelector(".runs a");
+    const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
+    console.log(`# first page: ${bytes} bytes, first paint after ${Math.round(paint)} ms`);
+    assert.ok(bytes < 100_000);
+    assert.ok(paint < 1500, `${paint} ms`);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("behind any prefix everything works", async () => {
+    const target = new URL(server.url);
+    const proxy = createServer((q, s) => {
+      const path = q.url.replace(/^\/tools\/profiles/, "");
+      q.pipe(request({ host: target.hostname, port: target.port, path, method: q.method, headers: { ...q.headers, host: target.host } }, (r) => {
+        s.writeHead(r.statusCode, r.headers);
+        r.pipe(s);
+      }));
+    });
+    await new Promise((done) => proxy.listen(0, "127.0.0.1", done));
+    const outside = `http://127.0.0.1:${proxy.address().port}`;
+    const { page, check, close } = await openPage(browser, `${outside}/tools/profiles/`);
+    await page.goto(`${outside}/tools/profiles/p/local/`);
+    await page.click(`.runs a:text-is("${RUN}")`);
+    await page.waitForSelector(".drawing canvas");
+    await waitFor("drawn", async () => (await inkOf(page)).saturated > 20);
+    assert.ok(page.url().startsWith(`${outside}/tools/profiles/p/local/trace?run=`));
+    await page.reload();
+    await page.waitForSelector(".drawing canvas");
+    assert.deepEqual(await check(), []);
+    await close();
+    proxy.closeAllConnections();
+    await new Promise((done) => proxy.close(done));
+  });
+
+  test("dark is dark, and a frame takes its time and no more", async () => {
+    const e = await target();
+    const { page, check, close } = await open(trace(`&t=${e.begin_ps - 6 * e.duration_ps}..${e.begin_ps + 6 * e.duration_ps}&sel=${e.id}`), { colorScheme: "dark" });
+    await page.waitForSelector(".details h2");
+    assert.match(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), /rgb\(1?\d, 1?\d, \d\d\)/);
+    await page.waitForTimeout(500);
+    await page.screenshot({ path: join(shots, "timeline-dark.png") });
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+});
