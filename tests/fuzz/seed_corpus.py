@@ -5,6 +5,7 @@
 """
 import gzip
 import os
+import random
 import struct
 
 CORPUS = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'corpus')
@@ -113,6 +114,13 @@ def main():
         write('decoder', name, bytes([i * 11 & 255]) + data)
         if len(data) < 20000:
             write('load', name, bytes([i * 7 & 255, i * 13 & 255]) + data)
+    for seed in range(8):
+        random.seed(seed)
+        orders = [bytes([0, seed, 1, 0]), bytes([1, 2, seed, 0])]
+        orders += [bytes([2, i, i, i]) for i in range(16)]
+        orders += [bytes([random.choice((10, 26, 42, 6, 7, 1, 2, 4, 9)), random.randrange(256), random.randrange(256),
+                          random.randrange(256)]) for _ in range(60 + 40 * seed)]
+        write('built', 'mixed_%d' % seed, bytes([seed * 31, seed * 17]) + b''.join(orders))
     text = b'some text, repeated. ' * 400
     packed = gzip.compress(text, mtime=0)
     for name, data in (('whole', packed), ('two_members', packed + gzip.compress(b'second', mtime=0)), ('cut', packed[:40]),

@@ -1,0 +1,235 @@
+/* tests/fuzz/shard_check.h - a profile's bytes through object, load, part and queries, with checks.
+ *
+ * load() asserts what must hold whatever the bytes are: the load ends once with a status and a
+ * sentence, published lines walk in order of time and count what they say, every query answers or
+ * refuses, and all memory is given back.
+ */
+#ifndef TESTS_FUZZ_SHARD_CHECK_H
+#define TESTS_FUZZ_SHARD_CHECK_H
+
+#include <stdlib.h>
+
+#include "lib/base/hash.h"
+#include "lib/objstore/objstore_int.h"
+#include "shard/load.h"
+#include "shard/query/query.h"
+
+#define BUDGET ((uint64_t)256 << 20)
+
+/* --- a store of one object in memory --- */
+
+struct memory_store {
+    struct xp_store base;
+    const uint8_t *bytes;
+    size_t n;
+};
+
+struct memory_reader {
+    struct xp_reader base;
+    const struct memory_store *store;
+};
+
+static enum xp_status memory_read(struct xp_reader *r, uint64_t off, void *buf, size_t n,
+                                  struct xp_error *err)
+{
+    (void)err;
+    memcpy(buf, ((struct memory_reader *)r)->store->bytes + off, n);
+    return XP_OK;
+}
+
+static void memory_close(struct xp_reader *r)
+{
+    free(r);
+}
+
+static const struct xp_reader_ops reader_ops = {memory_read, memory_close};
+
+static enum xp_status memory_open(struct xp_store *s, const char *key, uint64_t generation,
+                                  struct xp_reader **out, struct xp_error *err)
+{
+    struct memory_reader *r = calloc(1, sizeof *r);
+    (void)key;
+    (void)generation;
+    (void)err;
+    XP_ASSERT(r);
+    r->store = (struct memory_store *)s;
+    r->base = (struct xp_reader){&reader_ops, r->store->n, 1};
+    *out = &r->base;
+    return XP_OK;
+}
+
+static const struct xp_store_ops store_ops = {.open = memory_open};
+
+/* --- looking at what came out --- */
+
+struct totals {
+    uint64_t planes, lines, events, digest;
+};
+
+static void walk_line(const struct part_line *l, struct totals *t)
+{
+    struct xp_arena *a = xp_arena_new(NULL);
+    struct line_cursor c;
+    struct lane_event ev;
+    int64_t last = INT64_MIN;
+    uint64_t n = 0;
+    XP_ASSERT(a && line_seek(&c, l, INT64_MIN, a) == XP_OK);
+    while (line_next(&c, &ev, NULL)) {
+        XP_ASSERT(ev.begin_ps >= last && ev.end_ps >= ev.begin_ps);
+        last = ev.begin_ps;
+        t->digest = xp_fnv(t->digest, xp_span_of(&ev.begin_ps, sizeof ev.begin_ps));
+        t->digest = xp_fnv(t->digest, xp_span_of(&ev.end_ps, sizeof ev.end_ps));
+        t->digest = xp_fnv(t->digest, xp_span_of(&ev.at, sizeof ev.at));
+        n++;
+    }
+    XP_ASSERT(n == l->nevents && l->nlanes <= LANE_MAX);
+    t->events += n;
+    t->lines++;
+    xp_arena_free(a);
+}
+
+static struct totals walk(const struct part *p)
+{
+    struct totals t = {.digest = XP_FNV_INIT};
+    for (uint32_t i = 0; i < p->nplanes; i++) {
+        const struct part_plane *pl = &p->planes[i];
+        if (!plane_ready(pl))
+            continue;
+        XP_ASSERT(pl->first_line <= p->nlines && pl->nlines <= p->nlines - pl->first_line);
+        for (uint32_t k = 0; k < pl->nlines; k++)
+            walk_line(&p->lines[pl->first_line + k], &t);
+        t.planes++;
+    }
+    return t;
+}
+
+/* --- queries --- */
+
+static void finish(enum xp_status status, struct out *o, struct xp_error *err)
+{
+    uint8_t *body = NULL;
+    size_t n;
+    bool encoded;
+    if (status == XP_OK) {
+        XP_ASSERT(out_finish(o, &body, &n, &encoded, err) == XP_OK);
+        free(body);
+    } else {
+        XP_ASSERT(status == XP_BAD_REQUEST || status == XP_NOT_FOUND || status == XP_CORRUPT ||
+                  status == XP_TOO_LARGE || status == XP_BUSY);
+        XP_ASSERT(err->text[0]);
+    }
+    out_fini(o);
+}
+
+/* Asks one question with memory and an answer of its own. */
+#define ASK(call)                                                                                  \
+    do {                                                                                           \
+        struct xp_arena *a = xp_arena_new(NULL);                                                   \
+        struct xp_error err = {0};                                                                 \
+        struct out o;                                                                              \
+        XP_ASSERT(a);                                                                              \
+        out_init(&o, NULL);                                                                        \
+        finish((call), &o, &err);                                                                  \
+        xp_arena_free(a);                                                                          \
+    } while (0)
+
+static void ask_window(const struct part *p, int64_t t0, int64_t t1, uint32_t px, uint32_t max)
+{
+    struct query_window q = {.t0_ps = t0, .t1_ps = t1, .px = px, .max_bytes = max};
+    ASK(query_window(p, &q, a, &o, &err));
+}
+
+static void ask_event(const struct part *p, uint64_t id)
+{
+    ASK(query_event(p, id, a, &o, &err));
+    ASK(query_neighbour(p, id, -1, a, &o, &err));
+    ASK(query_neighbour(p, id, 1, a, &o, &err));
+}
+
+static void ask_events(const struct part *p)
+{
+    int asked = 0;
+    for (uint32_t i = 0; i < p->nlines && asked < 6; i++) {
+        const struct part_line *l = &p->lines[i];
+        struct lane_cursor c;
+        struct lane_event ev;
+        if (!plane_ready(&p->planes[l->plane]) || !l->nlanes)
+            continue;
+        lane_seek_ord(&c, l->lanes[l->nlanes - 1], 0);
+        if (lane_next(&c, &ev)) {
+            ask_event(p, ev.at);
+            asked++;
+        }
+    }
+    ask_event(p, 0);
+    ask_event(p, p->size / 2);
+}
+
+static void ask_all(const struct part *p, uint8_t a0, uint8_t a1)
+{
+    static const char *const searches[] = {"a", "-f dur>1ns", "name:x line:o plane:/", "dur<5us"};
+    int64_t far = INT64_C(1) << (a0 % 62);
+    uint32_t px = 1 + a1 * 17u;
+    ASK(query_tracks(p, &o, &err));
+    ask_window(p, 0, 0, px, 65536);
+    ask_window(p, 0, 0, 16384, 4096);
+    ask_window(p, -far, far, px, 0);
+    ask_window(p, far, far + 1, px, 0);
+    ask_window(p, INT64_MIN, INT64_MAX, px, 0);
+    ask_events(p);
+    struct query_search s = {
+        .q = xp_span_str(searches[a0 % 4]), .dir = a1 & 1 ? 1 : -1, .limit = 20};
+    ASK(query_search(p, &s, a, &o, &err));
+    struct query_aggregate g = {.limit = 1 + a0 % 9, .by_name_only = a1 & 1};
+    ASK(query_aggregate(p, &g, a, &o, &err));
+    g.t0_ps = -far;
+    g.t1_ps = far;
+    ASK(query_aggregate(p, &g, a, &o, &err));
+}
+
+/* --- loads --- */
+
+struct verdict {
+    enum xp_status status;
+    int calls;
+};
+
+static void done(void *ctx, enum xp_status status, const struct xp_error *err)
+{
+    struct verdict *v = ctx;
+    v->status = status;
+    v->calls++;
+    XP_ASSERT(status == XP_OK || err->text[0]);
+    XP_ASSERT(status == XP_OK || status == XP_CORRUPT || status == XP_BUSY ||
+              status == XP_TOO_LARGE);
+}
+
+/* Totals of the part; planes UINT64_MAX when there is none. */
+static struct totals load(const uint8_t *p, size_t n, bool gz, const uint8_t *ask)
+{
+    struct memory_store store = {{&store_ops, (char *)"memory", (char *)"memory", false}, p, n};
+    struct load_source src = {&store.base, gz ? "h.xplane.pb.gz" : "h.xplane.pb", 1, n, gz};
+    struct verdict v = {0};
+    struct load_hooks hooks = {.ctx = &v, .done = done};
+    struct xp_budget budget;
+    struct totals t = {.planes = UINT64_MAX};
+    xp_budget_init(&budget, BUDGET);
+    struct load *l = load_new(&src, &budget, &hooks);
+    XP_ASSERT(l);
+    load_run(l);
+    XP_ASSERT(v.calls == 1);
+    struct part *part = load_part(l);
+    if (v.status == XP_OK) {
+        XP_ASSERT(part && part_ready(part));
+        XP_ASSERT(part->partial == (part->damage.status != XP_OK));
+        t = walk(part);
+        XP_ASSERT(t.events <= n || gz);
+        if (ask)
+            ask_all(part, ask[0], ask[1]);
+    }
+    load_free(l);
+    XP_ASSERT(atomic_load(&budget.used) == 0);
+    return t;
+}
+
+#endif
