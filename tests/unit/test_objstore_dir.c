@@ -44,8 +44,8 @@ static int place_teardown(void **state)
 /* Pages of `max` joined: "a b/ c", a '|' between pages. */
 static char *list_text(struct xp_store *s, const char *prefix, bool delimiter, size_t max)
 {
-    char *text = calloc(1, 1 << 20);
-    size_t at = 0;
+    struct xp_buf text;
+    xp_buf_init(&text, 1 << 20);
     char *token = NULL;
     for (int pages = 0; pages < 10000; pages++) {
         struct xp_store_page page;
@@ -53,16 +53,19 @@ static char *list_text(struct xp_store *s, const char *prefix, bool delimiter, s
         assert_int_equal(xp_store_list(s, prefix, delimiter, token, max, &page, &err), XP_OK);
         assert_true(page.n <= max);
         for (size_t i = 0; i < page.n; i++)
-            at += (size_t)sprintf(text + at, "%s%s", i ? " " : "", page.items[i].key);
+            xp_buf_fmt(&text, "%s%s", i ? " " : "", page.items[i].key);
         free(token);
         token = page.next ? strdup(page.next) : NULL;
         xp_store_page_fini(&page);
         if (!token)
             break;
-        at += (size_t)sprintf(text + at, "|");
+        xp_buf_byte(&text, '|');
     }
     assert_null(token);
-    return text;
+    xp_buf_byte(&text, 0);
+    assert_false(text.failed);
+    size_t n;
+    return (char *)xp_buf_take(&text, &n);
 }
 
 static void assert_list(struct xp_store *s, const char *prefix, bool delimiter, size_t max,
