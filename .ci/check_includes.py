@@ -28,7 +28,7 @@ RULES = {
     "shard/tools/": ["shard/tools/", "shard/query/", "shard/lod/", "shard/derive/", "shard/store/",
                      "shard/out.h", "shard/args.h", BASE],
     "server/": ["server/", "lib/", "shard/shard.h", "shard/tools/tools.def", WIRE],
-    "loadtest/": ["loadtest/", "lib/", "shard/decode/", WIRE],
+    "loadtest/": ["loadtest/", "lib/", "shard/", WIRE],
     "cmake/": [],
     "tests/": ["tests/", "lib/", "shard/", "server/", "loadtest/", WIRE],
 }
