@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "lib/objstore/objstore.h"
 #include "tests/unit/tree.h"
