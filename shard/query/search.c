@@ -103,6 +103,31 @@ static bool too_short(const struct search *s, const struct lane *l, uint64_t ord
     return node.longest_ps < s->pat.min_ps;
 }
 
+/* Events [first, last) of one block whose name matches. */
+static uint32_t count_names(const uint8_t *match, const struct lane *lane, uint64_t first,
+                            uint64_t last)
+{
+    uint32_t names[LANE_BLOCK], count = 0;
+    uint64_t block = first / LANE_BLOCK, base = block * LANE_BLOCK;
+    size_t n = lane_names(lane, block, names);
+    if (last - base < n)
+        n = (size_t)(last - base);
+    for (size_t i = (size_t)(first - base); i < n; i++)
+        count += match[names[i]];
+    return count;
+}
+
+static uint64_t count_by_name(const struct search *s, const uint8_t *match, const struct lane *lane,
+                              uint64_t first, uint64_t last)
+{
+    uint64_t count = 0;
+    while (first < last && !out_cancelled(s->out)) {
+        count += count_names(match, lane, first, last);
+        first += LANE_BLOCK - first % LANE_BLOCK;
+    }
+    return count;
+}
+
 static uint64_t count_lane(struct search *s, const struct part_line *l, const struct lane *lane)
 {
     const uint8_t *match = s->match[l->plane];
@@ -110,19 +135,17 @@ static uint64_t count_lane(struct search *s, const struct part_line *l, const st
     uint64_t count = 0;
     lod_range(lane, query_line_time(l, s->span.t0_ps), query_line_time(l, s->span.t1_ps), &b.first,
               &b.last);
+    if (!s->pat.timed)
+        return count_by_name(s, match, lane, b.first, b.last);
     while (b.first < b.last && !out_cancelled(s->out)) {
-        if (s->pat.timed && too_short(s, lane, b.first)) {
+        if (too_short(s, lane, b.first)) {
             b.first += LANE_BLOCK - b.first % LANE_BLOCK;
             continue;
         }
         if (!next_block(&b))
             break;
-        if (s->pat.timed)
-            for (size_t i = b.lo; i < b.hi; i++)
-                count += match[b.ev[i].name] && in_time(s, &b.ev[i]);
-        else
-            for (size_t i = b.lo; i < b.hi; i++)
-                count += match[b.ev[i].name];
+        for (size_t i = b.lo; i < b.hi; i++)
+            count += match[b.ev[i].name] && in_time(s, &b.ev[i]);
     }
     return count;
 }
@@ -215,6 +238,30 @@ static bool take_block(struct search *s, const struct query_line *ql, uint32_t l
     return !full_before(s, query_session(l, end->begin_ps));
 }
 
+/* The next block, and those after it, hold only what is farther than all hits held. */
+static bool out_of_reach(const struct search *s, const struct part_line *l, const struct blocks *b)
+{
+    struct lane_node node;
+    if (s->n < s->max)
+        return false;
+    lane_node_get(b->lane, 0, (b->dir > 0 ? b->first : b->last - 1) / LANE_BLOCK, &node);
+    return full_before(s, query_session(l, b->dir > 0 ? node.begin_ps : node.end_ps));
+}
+
+/* Steps over the next block if it holds nothing that matches; rare names are found so. */
+static bool skip_block(const struct search *s, const uint8_t *match, struct blocks *b)
+{
+    uint64_t ord = b->dir > 0 ? b->first : b->last - 1, base = ord - ord % LANE_BLOCK;
+    if (s->pat.timed ? !too_short(s, b->lane, ord)
+                     : count_names(match, b->lane, base, base + LANE_BLOCK) > 0)
+        return false;
+    if (b->dir > 0)
+        b->first = base + LANE_BLOCK;
+    else
+        b->last = base;
+    return true;
+}
+
 static void hits_in_lane(struct search *s, const struct query_line *ql, uint32_t lane)
 {
     const struct part_line *l = ql->line;
@@ -227,8 +274,12 @@ static void hits_in_lane(struct search *s, const struct query_line *ql, uint32_t
               b.dir > 0 ? QUERY_LINE_TIME_MAX : query_add(after, 1), &first, &last);
     b.first = first > b.first ? first : b.first;
     b.last = last < b.last ? last : b.last;
-    while (next_block(&b) && take_block(s, ql, lane, &b) && !out_cancelled(s->out))
-        ;
+    while (b.first < b.last && !out_of_reach(s, l, &b) && !out_cancelled(s->out)) {
+        if (skip_block(s, s->match[l->plane], &b))
+            continue;
+        if (!next_block(&b) || !take_block(s, ql, lane, &b))
+            break;
+    }
 }
 
 /* --- the query --- */

@@ -118,6 +118,15 @@ size_t lane_next_block(struct lane_cursor *c, struct lane_event ev[LANE_BLOCK])
     return n;
 }
 
+size_t lane_names(const struct lane *l, uint64_t block, uint32_t names[LANE_BLOCK])
+{
+    if (block >= l->nblocks)
+        return 0;
+    const struct lane_block *b = lane_block(l, block);
+    lane_unpack_names(b, names);
+    return b->count;
+}
+
 /* First block whose end is at or after t. */
 static uint64_t find_block(const struct lane *l, int64_t t_ps)
 {

@@ -77,5 +77,7 @@ void lane_seek_ord(struct lane_cursor *c, const struct lane *l, uint64_t ord);
 bool lane_next(struct lane_cursor *c, struct lane_event *ev);
 /* Decodes the rest of the cursor's block at once: up to LANE_BLOCK events; 0 at the end. */
 size_t lane_next_block(struct lane_cursor *c, struct lane_event ev[LANE_BLOCK]);
+/* Only the names, of events [block * LANE_BLOCK, ...): how many; 0 behind the end. Half the time. */
+size_t lane_names(const struct lane *l, uint64_t block, uint32_t names[LANE_BLOCK]);
 
 #endif

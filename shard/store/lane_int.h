@@ -86,6 +86,8 @@ static inline struct lane_unpack lane_unpack_open(const struct lane_block *b)
 }
 void lane_unpack_next(struct lane_unpack *u, struct lane_event *ev);
 void lane_unpack_many(struct lane_unpack *u, struct lane_event *ev, size_t n, uint64_t ord);
+/* The names of all events of a block. */
+void lane_unpack_names(const struct lane_block *b, uint32_t *names);
 
 /* --- line_builder.c --- */
 

@@ -169,3 +169,22 @@ void lane_unpack_many(struct lane_unpack *u, struct lane_event *ev, size_t n, ui
     else
         unpack_run(u, u->flags, ev, n, ord);
 }
+
+static inline __attribute__((always_inline)) void names_run(const struct lane_block *b,
+                                                            uint8_t flags, uint32_t *names)
+{
+    const uint8_t *control = b->data, *p = b->data + b->count;
+    for (size_t i = 0; i < b->count; i++) {
+        const struct layout *l = &layouts[flags & UNIT_NS][control[i]];
+        names[i] = load32(p + l->at[1]) & name_masks[control[i] >> 4 & 3];
+        p += l->total;
+    }
+}
+
+void lane_unpack_names(const struct lane_block *b, uint32_t *names)
+{
+    if (b->flags & UNIT_NS)
+        names_run(b, UNIT_NS, names);
+    else
+        names_run(b, 0, names);
+}
