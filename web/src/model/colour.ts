@@ -13,7 +13,7 @@ export const categories: { id: Category; label: string }[] = [
 ];
 
 const COMMUNICATION =
-  /all-?reduce|all-?gather|reduce-?scatter|all-?to-?all|collective|permute|broadcast|nccl|rccl|psum|megascale|\bsend\b|\brecv\b/;
+  /all-?reduce|all-?gather|reduce-?scatter|all-?to-?all|collective|ppermute|nccl|rccl|psum|megascale|\bsend\b|\brecv\b/;
 const INPUT = /infeed|outfeed|iterator|dataset|prefetch|datapipeline|get_?next/;
 const COPY = /copy|memcpy|memset|transfer|\bdma\b|h2d|d2h|d2d|tohost|fromhost|hosttodevice|devicetohost/;
 const IDLE = /\bidle\b|\bwait|wait\b|sleep|blocked|barrier|\bpark/;

@@ -5,6 +5,8 @@ import { count, plural, shortCount } from "../../model/format";
 import { Icon } from "../../widgets/icon";
 import type { Trace } from "./trace";
 
+const LABEL = 22;
+
 function Heading({ trace, row }: { trace: Trace; row: Row }) {
   const { plane, folded } = row;
   const lines = plane.lines.length;
@@ -20,7 +22,7 @@ function Heading({ trace, row }: { trace: Trace; row: Row }) {
       <Icon name={folded ? "right" : "down"} />
       <span class="name">{plane.name || <i>no name</i>}</span>
       {state && <span class={`state ${state}`}>{state}</span>}
-      <span class="count">{plane.events ? shortCount(plane.events) : "empty"}</span>
+      <span class="count">{plane.events ? shortCount(plane.events) : state ? "" : "empty"}</span>
     </button>
   );
 }
@@ -37,11 +39,13 @@ function lineTitle(row: Row): string {
   ].filter(Boolean).join("\n");
 }
 
-function LineLabel({ trace, row, hits }: { trace: Trace; row: Row; hits: number }) {
+function LineLabel({ trace, row, hits, top }: { trace: Trace; row: Row; hits: number; top: number }) {
   const line = row.line!;
   const flatten = line.lanes > 1;
+  // Stays in sight as long as a part of the row does.
+  const stick = Math.max(0, Math.min(top - row.y, row.h - LABEL));
   return (
-    <div class={`line ${line.events ? "" : "void"}`} title={lineTitle(row)}>
+    <div class={`line ${line.events ? "" : "void"}`} style={{ marginTop: `${stick}px` }} title={lineTitle(row)}>
       <span class={`name ${line.derived ? "derived" : ""}`}>{line.name || <i>no name</i>}</span>
       {line.odd + line.overflow > 0 && <Icon name="warn" />}
       {hits > 0 && <span class="hits" title={`${plural(hits, "hit")} of the search`}>{shortCount(hits)}</span>}
@@ -66,10 +70,15 @@ export function Labels({ trace }: { trace: Trace }) {
   const top = trace.scrollTop.value;
   const { width } = trace.size.value;
   const base = width ? layoutRuler(trace.view.value, width).base : "";
+  // The group that the first row belongs to, once its heading is scrolled away.
+  const above = rows[0]?.line ? rows[0].plane.name : "";
   const hits = new Map(trace.search.answer.value?.lines.map((l) => [l.line, l.count]));
   return (
     <div class="labels">
-      <div class="corner" title={base ? "Labels with + count from here" : undefined}>{base || "session time"}</div>
+      <div class="corner">
+        <span class="above">{above}</span>
+        <span title={base ? "Labels with + count from here" : undefined}>{base || "session time"}</span>
+      </div>
       <div class="label-rows">
         {rows.map((row) => (
           <div
@@ -78,7 +87,7 @@ export function Labels({ trace }: { trace: Trace }) {
             style={{ transform: `translateY(${row.y - top}px)`, height: `${row.h}px` }}
           >
             {row.line
-              ? <LineLabel trace={trace} row={row} hits={hits.get(row.line.line) ?? 0} />
+              ? <LineLabel trace={trace} row={row} hits={hits.get(row.line.line) ?? 0} top={top} />
               : <Heading trace={trace} row={row} />}
           </div>
         ))}
