@@ -219,7 +219,7 @@ static char *note_of(const struct run_folder *f)
         xp_buf_fmt(&b, "%zu host%s only as .xplane.riegeli, which is not supported", f->n_riegeli,
                    f->n_riegeli == 1 ? " is there" : "s are there");
     else if (!f->n_hosts) {
-        xp_buf_str(&b, "holds no <host>.xplane.pb, but ");
+        xp_buf_str(&b, "holds no <host>.xplane.pb; found there: ");
         run_seen_text(&f->seen, &b);
     }
     if (f->cut)
