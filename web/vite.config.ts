@@ -10,5 +10,4 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
   },
-  server: { proxy: { "/p/[^/]+/api/": { target: process.env.XPROFD ?? "http://127.0.0.1:8791" } } },
 });

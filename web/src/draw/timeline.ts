@@ -38,13 +38,13 @@ export interface Scene {
   session: Range;
   selected: Mark | null;
   hovered: Mark | null;
-  area: (Range & { y0: number; y1: number; lines: ReadonlySet<number> | null }) | null;
+  area: (Range & { lines: ReadonlySet<number> | null }) | null; // no lines: all
   arrows: Arrow[];
   cursorX: number | null;
   theme: Theme;
 }
 
-const LABEL_ROOM = 26;
+const LABEL_ROOM = 14; // narrower ones get no text
 const spans = new Spans();
 
 export class Timeline {
@@ -261,7 +261,7 @@ export class Timeline {
       if (name.width < 0) name.width = ctx.measureText(name.label.slice(0, 400)).width;
       const n = lane.count?.[index] ?? 1;
       const label = n > 1 ? `${count(n)}× ${name.label}` : name.label;
-      const text = fitText(label, (name.width / Math.max(1, Math.min(400, name.label.length))) * label.length, w - 9);
+      const text = fitText(label, (name.width / Math.max(1, Math.min(400, name.label.length))) * label.length, w - 7);
       if (text) ctx.fillText(text, spans.x0[i]! / k + 4, top + height / 2 + 0.5);
     }
   }

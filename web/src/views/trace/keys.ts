@@ -11,7 +11,8 @@ export const help: { keys: string; what: string }[][] = [
     { keys: "F", what: "fit the selection" },
     { keys: "0 Home", what: "whole session" },
     { keys: "wheel", what: "zoom at the pointer; Shift: move; Alt: scroll rows" },
-    { keys: "drag", what: "move; Shift + drag: select an area" },
+    { keys: "drag", what: "move; with Shift: select an area; on the ruler: zoom" },
+    { keys: "click", what: "choose an event; twice: fit it" },
   ],
   [
     { keys: ". ,", what: "next, previous event on the row" },

@@ -2,6 +2,7 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Api, asProblem, isAbort, type Problem } from "../../api/client";
+import { big } from "../../api/json";
 import type { Run } from "../../api/types";
 import { bytes, count, duration, plural, shortCount, timestamp } from "../../model/format";
 import { go, here } from "../../model/location";
@@ -103,8 +104,15 @@ function TraceOf({ api, run, host, info }: { api: Api; run: string; host: string
       <Status trace={trace} />
       {helping.value && <Help close={() => { helping.value = false; }} />}
       <p id="said" class="said" role="status" aria-live="polite">{trace.said.value}</p>
+      <p class="unseen" aria-live="polite">{spoken(trace)}</p>
     </div>
   );
+}
+
+/** The canvas has no words of its own for those who cannot see it. */
+function spoken(trace: Trace): string {
+  const d = trace.details.value;
+  return d ? `${d.display_name || d.name}, ${duration(big(d.duration_ps))}, ${d.plane_name}, ${d.line_name}` : "";
 }
 
 function Body({ trace, pointer }: { trace: Trace; pointer: { value: Pointer | null } }) {

@@ -12,12 +12,11 @@ import { Tip } from "./tip";
 import type { Trace } from "./trace";
 
 function areaScene(trace: Trace, a: Area | null): Scene["area"] {
-  return a && { t0: a.t0, t1: a.t1, y0: 0, y1: 0, lines: trace.areaLines(a) };
+  return a && { t0: a.t0, t1: a.t1, lines: trace.areaLines(a) };
 }
 
 export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Pointer | null } }) {
   const scroller = useRef<HTMLDivElement>(null);
-  const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const cursor = useSignal<Pointer | null>(null);
   const height = useComputed(() => trace.rows.value.height);
@@ -100,7 +99,7 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
       onScroll={(e) => (trace.scrollTop.value = Math.round(e.currentTarget.scrollTop))}
     >
       <div class="spacer" style={{ height: `${height.value + RULER}px` }}>
-        <div class="stage" ref={box}>
+        <div class="stage">
           <Labels trace={trace} />
           <div class={`drawing mode-${trace.mode.value}`}>
             <canvas
