@@ -159,7 +159,7 @@ static uint64_t parent_end(const struct xspace_indexer *ix)
 {
     if (ix->where == IN_LINE)
         return ix->line_end;
-    return ix->where == IN_PLANE ? ix->plane_end : ix->size;
+    return ix->where == IN_PLANE ? ix->plane_end : UINT64_MAX; /* where bytes end, finish tells */
 }
 
 static enum xp_status on_field(struct xspace_indexer *ix, const struct xspace_field *f, size_t head)
