@@ -11,10 +11,6 @@
 #include "server/pages.h"
 #include "server/xprof.h"
 
-#ifndef XP_VERSION
-#define XP_VERSION "0"
-#endif
-
 /* Of the memory there is, the share for profiles; the rest is for buffers, answers and the
  * system's page cache. */
 #define BUDGET_SHARE 0.6
@@ -47,15 +43,15 @@ static const struct route *find_route(const struct route *routes, size_t n, stru
 
 /* --- life --- */
 
-enum xp_status app_new(const struct options *o, struct xp_workers *workers, struct app **out,
-                       struct xp_error *err)
+enum xp_status app_new(const struct options *o, const char *version, struct xp_workers *workers,
+                       struct app **out, struct xp_error *err)
 {
     uint64_t budget = (uint64_t)o->memory_budget;
     struct app *app = calloc(1, sizeof *app);
 
     XP_ASSERT(app);
     app->workers = workers;
-    app->version = XP_VERSION;
+    app->version = version;
     app->location = o->logdir;
     app->started_ns = xp_now_ns();
     enum xp_status status = xp_store_open_path(o->logdir, &app->store, err);

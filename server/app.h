@@ -14,8 +14,9 @@
 
 struct app;
 
-enum xp_status app_new(const struct options *o, struct xp_workers *workers, struct app **out,
-                       struct xp_error *err);
+/* version is static. */
+enum xp_status app_new(const struct options *o, const char *version, struct xp_workers *workers,
+                       struct app **out, struct xp_error *err);
 void app_stop(struct app *app);
 void app_free(struct app *app);
 
