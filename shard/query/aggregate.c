@@ -32,6 +32,7 @@ struct aggregate {
     struct out *out;
     struct query_span span;
     struct query_lines lines;
+    bool loading;
     uint32_t **map; /* by plane, by name: row or NO_ROW */
     struct row *rows;
     uint32_t nrows, cap;
@@ -385,7 +386,7 @@ static void write_answer(struct aggregate *g, const uint32_t *order, size_t n)
     named_i64(&j, "self_ps", rest.self_ps);
     xp_json_obj_end(&j);
     xp_json_key(&j, "loading");
-    xp_json_bool(&j, !part_ready(g->p));
+    xp_json_bool(&j, g->loading);
     xp_json_obj_end(&j);
 }
 
@@ -395,8 +396,9 @@ static enum xp_status prepare(struct aggregate *g, struct xp_error *err)
     if (q->limit < 1 || q->limit > LIMIT_MAX)
         return xp_fail(err, XP_BAD_REQUEST, 0, "limit is %u; 1 to %d is expected", q->limit,
                        LIMIT_MAX);
-    XP_TRY(query_times(g->p, q->t0_ps, q->t1_ps, &g->span, err));
+    g->loading = !part_ready(g->p);
     XP_TRY(query_select(g->p, &q->rows, g->a, &g->lines, err));
+    XP_TRY(query_times(g->p, q->t0_ps, q->t1_ps, &g->span, err));
     g->map = xp_arena_zalloc(g->a, ((size_t)g->p->nplanes + 1) * sizeof *g->map);
     return g->map && grow(g) ? XP_OK : no_memory(err);
 }

@@ -9,13 +9,19 @@ enum xp_status query_select(const struct part *p, const struct query_rows *rows,
     out->v = xp_arena_alloc(a, (n + 1) * sizeof *out->v);
     if (!out->v)
         return xp_fail(err, XP_BUSY, 0, "no memory left for a list of %zu rows", n);
+    uint32_t plane = UINT32_MAX; /* a plane that is published meanwhile is in whole or not at all */
+    bool ready = false;
     for (size_t i = 0; i < n; i++) {
         uint32_t number = all ? (uint32_t)i : rows->lines[i];
         if (number >= p->nlines)
             return xp_fail(err, XP_BAD_REQUEST, 0, "rows: there is no line %u, the profile has %u",
                            number, p->nlines);
         const struct part_line *l = &p->lines[number];
-        if (plane_ready(&p->planes[l->plane]))
+        if (l->plane != plane) {
+            plane = l->plane;
+            ready = plane_ready(&p->planes[plane]);
+        }
+        if (ready)
             out->v[out->n++] = (struct query_line){l, number};
     }
     return XP_OK;

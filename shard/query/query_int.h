@@ -20,6 +20,10 @@ struct query_lines {
     size_t n;
 };
 
+/* Order of calls: query_progress, query_select, query_times. Planes are published while a query
+ * runs: so an answer that says that nothing is loading has everything, and a window that stands for
+ * the whole reaches over all that was selected. */
+
 /* The published lines among `rows`, in their order. XP_BAD_REQUEST for a number that no line has.
  */
 enum xp_status query_select(const struct part *p, const struct query_rows *rows, struct xp_arena *a,

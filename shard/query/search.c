@@ -25,6 +25,7 @@ struct search {
     struct pattern pat;
     struct query_span span;
     struct query_lines lines;
+    bool loading;
     uint8_t **match;         /* by plane; NULL: not made yet, or no name matches */
     bool *made, *any;        /* by plane: match was made; some name matches */
     uint64_t total, *counts; /* by index in lines */
@@ -293,8 +294,9 @@ static enum xp_status prepare(struct search *s, struct xp_error *err)
     if (q->dir != 1 && q->dir != -1)
         return xp_fail(err, XP_BAD_REQUEST, 0, "dir is %d; 1 or -1 is expected", q->dir);
     XP_TRY(pattern_parse(&s->pat, q->q, err));
-    XP_TRY(query_times(s->p, q->t0_ps, q->t1_ps, &s->span, err));
+    s->loading = !part_ready(s->p);
     XP_TRY(query_select(s->p, &q->rows, s->a, &s->lines, err));
+    XP_TRY(query_times(s->p, q->t0_ps, q->t1_ps, &s->span, err));
     s->max = (size_t)q->limit + 1; /* one more tells whether there are more */
     s->heap = xp_arena_alloc(s->a, s->max * sizeof *s->heap);
     s->match = xp_arena_zalloc(s->a, (s->p->nplanes + 1) * sizeof *s->match);
@@ -380,7 +382,7 @@ static void write_answer(struct search *s)
     xp_json_key(&j, "more");
     xp_json_bool(&j, s->n > n);
     xp_json_key(&j, "loading");
-    xp_json_bool(&j, !part_ready(s->p));
+    xp_json_bool(&j, s->loading);
     xp_json_obj_end(&j);
 }
 

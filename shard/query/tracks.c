@@ -176,14 +176,13 @@ static void write_damage(const struct part *p, bool known, struct xp_json *j)
     xp_json_obj_end(j);
 }
 
-static void write_head(const struct part *p, const struct plane_key *planes, struct xp_json *j)
+static void write_head(const struct part *p, const struct query_progress *pr,
+                       const struct plane_key *planes, struct xp_json *j)
 {
-    struct query_progress pr;
     struct query_span span;
     uint64_t events = 0;
     char wall[24];
 
-    query_progress(p, &pr);
     query_times(p, 0, 0, &span, NULL);
     for (uint32_t i = 0; i < p->nplanes; i++)
         events += planes[i].ready ? p->planes[planes[i].plane].nevents : 0;
@@ -197,22 +196,24 @@ static void write_head(const struct part *p, const struct plane_key *planes, str
     } else {
         xp_json_null(j);
     }
-    named_bool(j, "loading", pr.loading);
-    named_u64(j, "bytes_done", pr.bytes_done);
-    named_u64(j, "bytes_total", pr.bytes_total);
-    named_u64(j, "planes_done", pr.planes_done);
-    named_u64(j, "planes_total", pr.planes_total);
-    named_bool(j, "partial", pr.partial);
-    write_damage(p, pr.partial, j);
+    named_bool(j, "loading", pr->loading);
+    named_u64(j, "bytes_done", pr->bytes_done);
+    named_u64(j, "bytes_total", pr->bytes_total);
+    named_u64(j, "planes_done", pr->planes_done);
+    named_u64(j, "planes_total", pr->planes_total);
+    named_bool(j, "partial", pr->partial);
+    write_damage(p, pr->partial, j);
 }
 
 enum xp_status query_tracks(const struct part *p, struct out *out, struct xp_error *err)
 {
     enum xp_status status = XP_OK;
     struct xp_json j;
+    struct query_progress pr;
     struct plane_key *keys = malloc((p->nplanes + 1) * sizeof *keys);
     if (!keys)
         return xp_fail(err, XP_BUSY, 0, "no memory left to sort %u planes", p->nplanes);
+    query_progress(p, &pr); /* first: see query_int.h */
     for (uint32_t i = 0; i < p->nplanes; i++) {
         keys[i] = (struct plane_key){.plane = i, .kind = QUERY_OTHER};
         keys[i].ready = plane_ready(&p->planes[i]);
@@ -224,7 +225,7 @@ enum xp_status query_tracks(const struct part *p, struct out *out, struct xp_err
     qsort(keys, p->nplanes, sizeof *keys, by_plane);
     xp_json_init(&j, &out->text);
     xp_json_obj(&j);
-    write_head(p, keys, &j);
+    write_head(p, &pr, keys, &j);
     xp_json_key(&j, "planes");
     xp_json_arr(&j);
     for (uint32_t i = 0; i < p->nplanes && status == XP_OK; i++) {

@@ -50,6 +50,7 @@ struct window {
     const struct part *p;
     struct xp_arena *a;
     struct out *out;
+    struct query_progress progress;
     struct query_span span;
     uint32_t px, max_bytes, merge_px;
     struct row *rows;
@@ -387,17 +388,15 @@ static void put_row(struct xp_buf *b, const struct window *w, const struct row *
         put_column(b, c, w, r, tmp);
 }
 
-static void put_state(struct xp_buf *b, const struct part *p)
+static void put_state(struct xp_buf *b, const struct part *p, const struct query_progress *pr)
 {
-    struct query_progress pr;
-    query_progress(p, &pr);
-    put_num(b, 9, pr.loading);
-    put_num(b, 10, pr.bytes_done);
-    put_num(b, 11, pr.bytes_total);
-    put_num(b, 12, pr.planes_done);
-    put_num(b, 13, pr.planes_total);
-    put_num(b, 14, pr.partial);
-    if (pr.partial && p->damage.status != XP_OK) {
+    put_num(b, 9, pr->loading);
+    put_num(b, 10, pr->bytes_done);
+    put_num(b, 11, pr->bytes_total);
+    put_num(b, 12, pr->planes_done);
+    put_num(b, 13, pr->planes_total);
+    put_num(b, 14, pr->partial);
+    if (pr->partial && p->damage.status != XP_OK) {
         struct xp_buf text;
         xp_buf_init(&text, 4096);
         xp_buf_fmt(&text, "byte %llu: ", (unsigned long long)p->damage.offset);
@@ -446,7 +445,7 @@ static enum xp_status put_answer(struct window *w, struct xp_error *err)
     put_num(b, 6, w->events);
     put_num(b, 7, w->events - drawn);
     put_num(b, 8, w->merge_px);
-    put_state(b, w->p);
+    put_state(b, w->p, &w->progress);
     put_num(b, 16, w->cut_rows);
     return XP_OK;
 }
@@ -471,8 +470,9 @@ enum xp_status query_window(const struct part *p, const struct query_window *q,
     XP_TRY(check(q, err));
     w.max_bytes = q->max_bytes ? q->max_bytes : BYTES_DEFAULT;
     w.max_rows = w.max_bytes / 24;
-    XP_TRY(query_times(p, q->t0_ps, q->t1_ps, &w.span, err));
+    query_progress(p, &w.progress);
     XP_TRY(query_select(p, &q->rows, scratch, &lines, err));
+    XP_TRY(query_times(p, q->t0_ps, q->t1_ps, &w.span, err));
     XP_TRY(find_rows(&w, &lines, err));
     w.merge_px = choose_merge_px(&w);
     XP_TRY(walk_rows(&w, err));
