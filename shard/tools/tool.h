@@ -17,7 +17,7 @@
 struct tool_args {
     const struct tool_arg {
         struct xp_span name, value;
-    } *args;
+    } * args;
     size_t n;
 };
 
@@ -33,8 +33,8 @@ struct tool {
     const char *id;
     enum xp_status (*answer)(const struct tool_host *hosts, size_t n, const struct tool_args *args,
                              struct xp_arena *scratch, struct out *out, struct xp_error *err);
-    enum xp_status (*map)(const struct part *part, const struct tool_args *args,
-                          struct xp_arena *a, struct xp_span *partial, struct xp_error *err);
+    enum xp_status (*map)(const struct part *part, const struct tool_args *args, struct xp_arena *a,
+                          struct xp_span *partial, struct xp_error *err);
     enum xp_status (*merge)(struct xp_span x, struct xp_span y, struct xp_arena *a,
                             struct xp_span *both, struct xp_error *err);
     enum xp_status (*render)(struct xp_span merged, const struct tool_args *args, struct out *out,

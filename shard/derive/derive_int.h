@@ -1,0 +1,123 @@
+/* shard/derive/derive_int.h - what the files of derive/ share while a part is derived. */
+#ifndef SHARD_DERIVE_INT_H
+#define SHARD_DERIVE_INT_H
+
+#include "lib/base/buf.h"
+#include "shard/derive/derive.h"
+#include "shard/derive/pick.h"
+#include "shard/derive/vec.h"
+
+struct derive_work {
+    struct derive *d;
+    struct part *part;
+    struct xp_bump bump;      /* into the part's arena: what stays */
+    struct xp_arena *scratch; /* dropped at the end */
+    struct vec names;         /* struct derive_name */
+    struct vec lines;         /* struct derive_line */
+    struct vec group_names;   /* uint32_t */
+    struct vec roots;         /* struct derive_root */
+    uint32_t *name_table;     /* open addressing over (plane, name): index + 1 */
+    uint32_t *name_planes;    /* plane of each name */
+    size_t name_mask, name_cap;
+    struct vec nodes;    /* struct group_node */
+    struct vec contexts; /* struct group_context */
+    struct xp_error *err;
+};
+
+enum xp_status derive_busy(struct derive_work *w);
+
+/* Index in names of the plane's event metadata of this name, made if there is none yet;
+ * UINT32_MAX when memory is out. */
+uint32_t derive_name_of(struct derive_work *w, uint32_t plane, struct xp_span name);
+/* Gives it a display name unless it has one; false when memory is out. */
+bool derive_name_display(struct derive_work *w, uint32_t name, struct xp_span display);
+
+/* --- contexts.c --- */
+
+struct derive_context {
+    bool has;
+    int32_t type;     /* as grouping reads it */
+    uint8_t category; /* as flows read it */
+    uint64_t id;
+};
+
+/* What grouping and flows need of an event's statistics. */
+struct derive_stats {
+    struct derive_context producer, consumer;
+    bool has_correlation, has_flow, async_stat, async, has_root;
+    uint64_t correlation, correlation_flow, flow;
+    int64_t root;
+};
+
+/* Reads the stats at the cursor (side_find'ed) and applies XProf's mutators by name. */
+void derive_stats_read(const struct derive *d, const struct derive_plane *plane, bool module_line,
+                       uint16_t evflags, const struct side_cursor *side, struct derive_stats *s);
+bool derive_stats_flow(const struct derive *d, const struct derive_plane *plane,
+                       const struct derive_stats *s, struct derive_flow *flow);
+static inline bool derive_int(const struct side_cursor *c, enum stat_kind kind, uint64_t *v)
+{
+    const struct side_stat *s = side_get(c, kind);
+    if (!s || (s->type != SIDE_I64 && s->type != SIDE_U64))
+        return false;
+    *v = s->num;
+    return true;
+}
+
+/* --- event_flags.c --- */
+uint16_t derive_event_flags(struct xp_span name);
+bool derive_is_loop(struct xp_span name);
+
+/* --- walk.c --- */
+
+/* Events of all lines of a plane, in order of (begin, shorter first); session times. */
+struct plane_walk;
+/* Lines: those for which take(line) holds. NULL when memory is out. */
+struct plane_walk *plane_walk_new(const struct derive_line *lines, uint32_t first, uint32_t n,
+                                  bool (*take)(const struct derive_line *l, const void *ctx),
+                                  const void *ctx);
+bool plane_walk_next(struct plane_walk *w, struct plane_event *ev);
+bool plane_walk_failed(const struct plane_walk *w);
+void plane_walk_free(struct plane_walk *w);
+
+/* --- maker.c: lines of merged events --- */
+
+struct line_maker;
+struct maker_output {
+    struct part_line *line; /* NULL: no events */
+    struct derive_span *runs;
+    uint32_t nruns;
+};
+/* Events of a GPU plane merge across any gap, and their groups are kept as runs. */
+struct line_maker *line_maker_new(struct xp_arena *arena, bool gpu);
+/* Whose levels end when the first of m is begun anew. */
+void line_maker_depends(struct line_maker *m, struct line_maker *dependent);
+/* Merges the event with the last of its level, or begins one. scope: id of the range, or
+ * INT64_MIN. Calls come in order of begin. */
+bool line_maker_add(struct line_maker *m, uint32_t level, uint32_t name, int64_t begin_ps,
+                    int64_t end_ps, int64_t group, int64_t scope, uint64_t at);
+void line_maker_reset(struct line_maker *m, uint32_t level);
+/* Closes it; m is used up. */
+enum xp_status line_maker_end(struct line_maker *m, struct maker_output *out);
+void line_maker_free(struct line_maker *m);
+
+/* --- group.c, tpu.c, gpu.c --- */
+enum xp_status derive_group_events(struct derive_work *w);
+enum xp_status derive_tpu_lines(struct derive_work *w, uint32_t plane);
+enum xp_status derive_gpu_lines(struct derive_work *w);
+enum xp_status derive_regions(struct derive_work *w, uint32_t line);
+
+/* A line made here, added to work->lines. */
+struct derive_line *derive_add_line(struct derive_work *w, uint32_t plane, int64_t id,
+                                    struct xp_span name, struct part_line *line);
+
+/* Builds a part_line of events given in order; names as the caller likes. */
+enum xp_status derive_build(struct derive_work *w, const struct plane_event *ev, size_t n,
+                            struct part_line **out);
+
+static inline bool derive_id_is_ours(int64_t id)
+{
+    int32_t v = (int32_t)id, first = (int32_t)DERIVE_LINE_FIRST;
+    return v >= first && v <= (int32_t)DERIVE_LINE_GPU_LAST;
+}
+
+#endif

@@ -1,0 +1,36 @@
+/* shard/derive/vec.h - a growing array of scratch.
+ *
+ * Elements are plain structs of one size, in memory from malloc; pointers to them die at the next
+ * push. The owner frees it with vec_free. One thread.
+ */
+#ifndef SHARD_VEC_H
+#define SHARD_VEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+struct vec {
+    void *p;
+    size_t n, cap;
+};
+
+void *vec_grow(struct vec *v, size_t size);
+
+/* Room for one more element of `size` bytes, counted; NULL when memory is out. */
+static inline void *vec_push(struct vec *v, size_t size)
+{
+    if (v->n == v->cap && !vec_grow(v, size))
+        return NULL;
+    return (uint8_t *)v->p + size * v->n++;
+}
+
+static inline void vec_free(struct vec *v)
+{
+    free(v->p);
+    *v = (struct vec){0};
+}
+
+#define VEC(v, type) ((type *)(v).p)
+
+#endif

@@ -1,0 +1,233 @@
+/* shard/tools/trace.h - XProf's trace viewer, as far as its two tools share it.
+ *
+ * Row        One track of the viewer: a thread of a device, or one name of a device's counters or
+ *            asynchronous events. A row's events come from the lanes of its lines.
+ * Layers     XProf sorts events into 13 layers by the resolution at which they can be told apart,
+ *            and loads layers until one is finer than a pixel. Which layer an event is in depends
+ *            on the events before it in its row only, and can be known without looking at most
+ *            of them: see trace_layers.c.
+ * Filter     What was loaded is filtered once more, at the resolution of the request.
+ * Serial     An event's place among those of its host that begin at the same instant.
+ * Threads    One request, one thread. What is kept with the part is made under derive's lock.
+ */
+#ifndef SHARD_TRACE_H
+#define SHARD_TRACE_H
+
+#include "shard/derive/derive.h"
+#include "shard/derive/vec.h"
+#include "shard/out.h"
+#include "shard/tools/tool.h"
+
+#define TRACE_LAYERS 13
+#define TRACE_LAST_LAYER (TRACE_LAYERS - 1) /* holds what no other does */
+#define TRACE_STREAM_EVENTS 500000          /* a host with fewer is never filtered */
+#define TRACE_SERIAL_MAX 255                /* XProf's key holds a byte; events beyond are lost */
+
+extern const int64_t trace_resolution_ps[TRACE_LAYERS];
+
+struct trace_lane {
+    const struct lane *lane;
+    int64_t base_ps;
+    uint32_t line; /* in derive->lines */
+};
+
+enum trace_kind { TRACE_THREAD, TRACE_COUNTER, TRACE_ASYNC };
+
+struct trace_event {
+    int64_t begin_ps, end_ps; /* session time */
+    uint64_t at;
+    uint32_t name;
+    uint32_t line; /* in derive->lines */
+    uint32_t serial;
+    uint32_t track; /* TRACE_COUNTER, TRACE_ASYNC: in host->tracks */
+};
+
+/* A device's thread, with the lanes of all its lines. */
+struct trace_row {
+    uint32_t device; /* in host->devices */
+    uint32_t tid;
+    bool counter; /* events are counter samples, rows of their own by name */
+    uint32_t first_lane, nlanes;
+    bool may_async; /* some of its events may be asynchronous */
+    bool may_hide;  /* some of its events are never shown */
+    bool may_flow;
+};
+
+struct trace_thread {
+    uint32_t tid;
+    struct xp_span name;
+};
+
+struct trace_device {
+    uint32_t id; /* in the host */
+    struct xp_span name;
+    bool tpu; /* TPU core, or a part of the chip */
+    uint32_t first_thread, nthreads;
+};
+
+/* A name of a device's counters or asynchronous events. */
+struct trace_track {
+    uint32_t device;
+    uint8_t kind;
+    struct xp_span name;
+};
+
+struct trace_flows; /* trace_flows.c */
+
+struct trace_host {
+    const struct derive *d;
+    struct part *part;
+    struct xp_span name;
+    uint32_t index; /* 1, 2, ... */
+    struct vec devices, threads, rows, lanes, tracks;
+    uint32_t *track_table;
+    size_t track_mask;
+    uint64_t nevents;
+    int64_t begin_ps, end_ps;
+    bool tpu;
+    const struct trace_flows *flows; /* hosts that are filtered */
+    struct vec events;               /* struct trace_event: the answer */
+};
+
+struct trace_request {
+    double start_ms, end_ms, duration_ms;
+    uint64_t resolution, unique_id;
+    struct xp_span event_name, search_prefix, format;
+    bool search_metadata, full_dma;
+};
+
+struct trace {
+    struct trace_request req;
+    struct trace_host *hosts;
+    size_t nhosts;
+    struct xp_arena *scratch;
+    struct out *out;
+    struct xp_error *err;
+    bool all_args; /* events are written with all their arguments */
+    bool uid;      /* ... or with their serial */
+};
+
+static inline int64_t trace_add(int64_t a, int64_t b)
+{
+    int64_t sum;
+    if (!__builtin_add_overflow(a, b, &sum))
+        return sum;
+    return b > 0 ? INT64_MAX : INT64_MIN;
+}
+
+enum xp_status trace_busy(struct xp_error *err);
+
+/* --- trace_rows.c --- */
+/* Devices, threads, rows, number of events and time span of one host. */
+enum xp_status trace_host_init(struct trace_host *h, struct xp_error *err);
+void trace_host_fini(struct trace_host *h);
+/* The track of that device, kind and name, made if there is none; UINT32_MAX: out of memory. */
+uint32_t trace_track_of(struct trace_host *h, uint32_t device, enum trace_kind kind,
+                        struct xp_span name);
+/* Is the event never shown? */
+bool trace_hidden(const struct trace_host *h, const struct derive_line *l, uint32_t name);
+static inline struct derive_event trace_derive_event(const struct trace_event *e)
+{
+    return (struct derive_event){e->begin_ps, e->end_ps, e->at, e->name};
+}
+
+/* --- trace_flows.c --- */
+/* What a host that is filtered keeps: its flow events by row, and the layer of each. */
+struct trace_flow_event {
+    int64_t begin_ps, end_ps;
+    uint64_t at, id;
+    uint32_t name, line;
+    uint32_t track_name; /* async: shared by events of one name of a device */
+    uint8_t dir;
+    uint8_t layer;
+    bool async;
+};
+struct trace_flow_row {
+    uint32_t first, n; /* in order of (begin, longer first, at) */
+};
+struct trace_flows {
+    struct trace_flow_event *events;
+    struct trace_flow_row *rows; /* one a row of the host */
+    uint32_t nrows, nevents;
+};
+enum xp_status trace_flows_get(struct trace_host *h, struct xp_error *err);
+
+/* --- trace_layers.c --- */
+struct trace_window {
+    int64_t begin_ps, end_ps;
+    bool instant;          /* shows everything that is loaded */
+    int64_t resolution_ps; /* 0: everything */
+    int layer;             /* the finest that is loaded */
+    bool filtered;         /* the host is large enough to be filtered */
+};
+/* Appends the events of the row that are loaded and shown. */
+enum xp_status trace_row_events(struct trace_host *h, uint32_t row, const struct trace_window *win,
+                                const struct trace *t, struct vec *out, struct xp_error *err);
+
+/* --- trace_filter.c --- */
+/* Keeps what can be told apart; events[0..n) are those of each row in turn, bounds[row] their
+ * begins. */
+enum xp_status trace_filter(struct trace_host *h, const struct trace_window *win,
+                            const struct trace *t, const uint32_t *bounds, struct xp_error *err);
+
+/* --- trace_select.c --- */
+enum xp_status trace_select_window(struct trace *t, struct trace_host *h);
+enum xp_status trace_select_search(struct trace *t, struct trace_host *h);
+/* XP_NOT_FOUND: no such event. */
+enum xp_status trace_select_event(struct trace *t, struct trace_host *h);
+
+/* --- trace_serial.c --- */
+enum xp_status trace_serials(struct trace_host *h, const struct out *out, struct xp_error *err);
+/* All events of the host that begin at that instant, in order of their serials. */
+enum xp_status trace_events_at(struct trace_host *h, int64_t begin_ps, struct vec *out,
+                               struct xp_error *err);
+
+/* --- trace_args.c --- */
+enum trace_arg_type {
+    TRACE_ARG_STR,
+    TRACE_ARG_I64,
+    TRACE_ARG_U64,
+    TRACE_ARG_DOUBLE,
+    TRACE_ARG_BYTES
+};
+struct trace_arg {
+    struct xp_span name, text;
+    uint64_t num;
+    uint8_t type;
+    bool special; /* group_id, flow, _a: no argument in the streaming viewer */
+};
+/* All arguments of an event, in XProf's order. Memory: scratch. */
+enum xp_status trace_args(struct trace_host *h, struct derive_eye *eye, const struct trace_event *e,
+                          struct xp_arena *scratch, struct vec *args, struct xp_error *err);
+
+/* --- trace_frames.c --- */
+/* XProf's stack frames: long names and HLO texts, kept once for the whole answer. Numbers are ids
+ * of the pool, from 1. */
+struct trace_frames {
+    struct xp_strpool pool;
+};
+enum xp_status trace_frames_init(struct trace_frames *f, struct xp_arena *scratch,
+                                 struct xp_error *err);
+/* All that the host's events may refer to. */
+enum xp_status trace_frames_add_host(struct trace_frames *f, const struct trace_host *h,
+                                     struct xp_error *err);
+bool trace_is_frame(const struct trace_arg *a);
+/* Number of the frame, added if new; UINT32_MAX when memory is out. */
+uint32_t trace_frame_of(struct trace_frames *f, const struct trace_arg *a);
+
+/* --- writers --- */
+/* Process and thread of the events of each line of a host. */
+struct trace_place {
+    uint32_t pid, tid;
+};
+struct trace_place *trace_places(const struct trace_host *h, struct xp_arena *scratch);
+/* Indices of h->events in the order of (pid, tid, track, begin); threads, then tracks. */
+uint32_t *trace_order(const struct trace_host *h, const struct trace_place *places,
+                      struct xp_arena *scratch);
+enum xp_status trace_write_json(struct trace *t);
+enum xp_status trace_write_pb(struct trace *t, bool details);
+enum xp_status trace_write_legacy(struct trace *t);
+
+void trace_text_us(struct xp_buf *b, int64_t ps);
+
+#endif

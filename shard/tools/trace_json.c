@@ -1,0 +1,495 @@
+#include "lib/base/json_out.h"
+#include "shard/tools/trace.h"
+
+#define FLUSH_AT ((size_t)32 << 10)
+#define ARGS_BATCH 1024 /* events between which the memory of their arguments is dropped */
+
+struct json_work {
+    struct trace *t;
+    struct trace_host *h;
+    struct xp_buf *b;
+    struct trace_frames frames;
+    struct trace_place *places;
+    struct derive_eye *eyes;
+    bool *looked;
+    struct xp_span **cache; /* names of each plane, and of derive last */
+    struct xp_bump bump;
+    struct xp_arena *args_memory;
+    struct vec args;
+    bool comma;
+    uint64_t nargs, ncounters;
+};
+
+/* --- texts --- */
+
+static void put(struct xp_buf *b, const char *s)
+{
+    xp_buf_add(b, s, strlen(s));
+}
+
+static void put_double(struct xp_buf *b, double v)
+{
+    if (v != v)
+        put(b, "\"NaN\"");
+    else if (v > 1.7976931348623157e308)
+        put(b, "\"Infinity\"");
+    else if (v < -1.7976931348623157e308)
+        put(b, "\"-Infinity\"");
+    else
+        xp_buf_fmt(b, "%.17g", v);
+}
+
+static bool two_digits(struct xp_span name)
+{
+    return xp_span_ends(name, XP_SPAN_LIT("(util %)")) ||
+           xp_span_ends(name, XP_SPAN_LIT(" (MB/sec)"));
+}
+
+static void put_value(struct xp_buf *b, const struct trace_arg *a)
+{
+    const uint64_t exact = UINT64_C(1) << 53;
+    double v;
+    switch (a->type) {
+    case TRACE_ARG_I64:
+        if ((int64_t)a->num > (int64_t)exact || (int64_t)a->num < -(int64_t)exact)
+            xp_buf_fmt(b, "\"%lld\"", (long long)a->num);
+        else
+            xp_buf_fmt(b, "%lld", (long long)a->num);
+        break;
+    case TRACE_ARG_U64:
+        xp_buf_fmt(b, a->num > exact ? "\"%llu\"" : "%llu", (unsigned long long)a->num);
+        break;
+    case TRACE_ARG_DOUBLE:
+        memcpy(&v, &a->num, sizeof v);
+        if (two_digits(a->name) && v - v == 0)
+            xp_buf_fmt(b, "%.2f", v);
+        else
+            put_double(b, v);
+        break;
+    default:
+        xp_json_escape(b, a->text);
+    }
+}
+
+static void flush(struct json_work *w)
+{
+    if (w->b->n >= FLUSH_AT)
+        out_flush(w->t->out);
+}
+
+static void separate(struct json_work *w)
+{
+    if (w->comma)
+        xp_buf_byte(w->b, ',');
+    w->comma = true;
+}
+
+/* --- head and metadata --- */
+
+static void write_frames(struct json_work *w)
+{
+    put(w->b, "\"stackFrames\":{");
+    for (uint32_t i = 1; i < w->frames.pool.n; i++) {
+        xp_buf_fmt(w->b, "%s\"%u\":{\"name\":", i > 1 ? "," : "", i);
+        xp_json_escape(w->b, xp_strpool_get(&w->frames.pool, i));
+        xp_buf_byte(w->b, '}');
+        flush(w);
+    }
+    put(w->b, "},");
+}
+
+static void write_head(struct json_work *w)
+{
+    const struct trace *t = w->t;
+    int64_t begin = 0, end = 0;
+    uint64_t size = 0;
+    bool tpu = false, any = false;
+    for (size_t i = 0; i < t->nhosts; i++) {
+        const struct trace_host *h = &t->hosts[i];
+        tpu |= h->tpu;
+        size += h->events.n;
+        if (!h->nevents)
+            continue;
+        if (!any || h->begin_ps < begin)
+            begin = h->begin_ps;
+        if (!any || h->end_ps > end)
+            end = h->end_ps;
+        any = true;
+    }
+    put(w->b,
+        "{\"displayTimeUnit\":\"ns\",\"metadata\":{\"highres-ticks\":true}, \"codeLink\":\"\","
+        "\"useNewBackend\": false,\"details\":[{\"name\":\"mpmd_pipeline_view\",\"value\":false}");
+    if (tpu)
+        xp_buf_fmt(w->b, ",{\"name\":\"full_dma\",\"value\":%s}",
+                   t->req.full_dma ? "true" : "false");
+    xp_buf_fmt(w->b,
+               "],\"returnedEventsSize\":%llu,\"filteredByVisibility\":true,"
+               "\"fullTimespan\":[%g,%g],",
+               (unsigned long long)size, (double)begin / 1e9, (double)end / 1e9);
+}
+
+static void write_device(struct json_work *w, const struct trace_host *h,
+                         const struct trace_device *d)
+{
+    uint32_t pid = 1000 * h->index + d->id;
+    struct xp_buf name;
+    xp_buf_init(&name, OUT_MAX);
+    xp_buf_span(&name, h->name);
+    xp_buf_byte(&name, ' ');
+    xp_buf_span(&name, d->name);
+    separate(w);
+    put(w->b, "{\"args\":{\"name\":");
+    xp_json_escape(w->b, xp_buf_all(&name));
+    xp_buf_fini(&name);
+    xp_buf_fmt(w->b, "},\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%u,\"thread_count\":%u}",
+               pid, d->nthreads);
+    xp_buf_fmt(
+        w->b,
+        ",{\"args\":{\"sort_index\":%u},\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":%u}",
+        pid, pid);
+    for (uint32_t i = 0; i < d->nthreads; i++) {
+        const struct trace_thread *th = &VEC(h->threads, struct trace_thread)[d->first_thread + i];
+        put(w->b, ",{\"args\":{\"name\":");
+        xp_json_escape(w->b, th->name);
+        xp_buf_fmt(w->b, "},\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%u,\"tid\":%u}", pid,
+                   th->tid);
+        xp_buf_fmt(w->b,
+                   ",{\"args\":{\"sort_index\":%u},\"name\":\"thread_sort_index\",\"ph\":\"M\","
+                   "\"pid\":%u,\"tid\":%u}",
+                   th->tid, pid, th->tid);
+        flush(w);
+    }
+}
+
+/* --- events --- */
+
+static struct derive_eye *eye_of(struct json_work *w, uint32_t line)
+{
+    if (!w->looked[line]) {
+        derive_look(&w->eyes[line], w->h->d, &w->h->d->lines[line]);
+        w->looked[line] = true;
+    }
+    return &w->eyes[line];
+}
+
+static struct xp_span escape(struct json_work *w, struct xp_span name)
+{
+    struct xp_buf b;
+    xp_buf_init(&b, OUT_MAX);
+    xp_json_escape(&b, name);
+    struct xp_span s = b.failed ? XP_SPAN_LIT("\"\"") : xp_bump_span(&w->bump, xp_buf_all(&b));
+    xp_buf_fini(&b);
+    return s.p ? s : XP_SPAN_LIT("\"\"");
+}
+
+/* The event's name as JSON: kept, but for those called by a step. */
+static struct xp_span name_of(struct json_work *w, struct derive_eye *eye,
+                              const struct derive_event *ev)
+{
+    const struct derive *d = w->h->d;
+    const struct derive_line *l = eye->line;
+    uint32_t k = l->own_names ? w->h->part->nplanes : l->plane;
+    uint32_t n = l->own_names ? d->nnames : w->h->part->planes[l->plane].nevmeta;
+    bool own = l->named_by_step || d->nroots || d->planes[l->plane].kinds >> STAT_STEP_NAME & 1;
+    if (own || ev->name >= n)
+        return escape(w, derive_event_name(eye, ev, NULL));
+    if (!w->cache[k] && !(w->cache[k] = xp_arena_zalloc(w->t->scratch, n * sizeof **w->cache)))
+        return XP_SPAN_LIT("\"\"");
+    if (!w->cache[k][ev->name].n)
+        w->cache[k][ev->name] = escape(w, derive_event_name(eye, ev, NULL));
+    return w->cache[k][ev->name];
+}
+
+static void write_args(struct json_work *w, const struct trace_event *e, int64_t group)
+{
+    struct xp_buf *b = w->b;
+    const char *comma = "";
+    uint32_t frame = 0;
+    if (group == DERIVE_NO_GROUP && !w->t->uid && !w->t->all_args)
+        return;
+    put(b, ",\"args\":{");
+    if (group != DERIVE_NO_GROUP) {
+        xp_buf_fmt(b, "\"group_id\":%lld", (long long)group);
+        comma = ",";
+    }
+    if (w->t->uid)
+        xp_buf_fmt(b, "%s\"uid\":%u", comma, e->serial);
+    for (size_t i = 0; w->t->all_args && i < w->args.n; i++) {
+        const struct trace_arg *a = &VEC(w->args, struct trace_arg)[i];
+        if (a->special || a->type == TRACE_ARG_BYTES)
+            continue;
+        if (trace_is_frame(a) && !frame) {
+            frame = trace_frame_of(&w->frames, a);
+            continue;
+        }
+        put(b, comma);
+        xp_json_escape(b, a->name);
+        xp_buf_byte(b, ':');
+        put_value(b, a);
+        comma = ",";
+    }
+    xp_buf_byte(b, '}');
+    if (frame)
+        xp_buf_fmt(b, ",\"sf\":%u", frame);
+}
+
+static void write_flow(struct json_work *w, const struct derive_flow *f)
+{
+    const char *category = derive_category(f->category);
+    xp_buf_fmt(w->b, ",\"bind_id\":%llu", (unsigned long long)f->id);
+    if (*category)
+        xp_buf_fmt(w->b, ",\"cat\":\"%s\"", category);
+    if (f->dir & DERIVE_DIR_IN)
+        put(w->b, ",\"flow_in\":true");
+    if (f->dir & DERIVE_DIR_OUT)
+        put(w->b, ",\"flow_out\":true");
+}
+
+static void write_serial(struct json_work *w, const struct trace_event *e)
+{
+    if (e->serial) {
+        put(w->b, ",\"z\":");
+        xp_text_u64(w->b, e->serial);
+    }
+}
+
+static void write_complete(struct json_work *w, struct derive_eye *eye, const struct trace_event *e,
+                           const struct derive_event *de, int64_t group)
+{
+    struct xp_buf *b = w->b;
+    const struct trace_place *p = &w->places[e->line];
+    struct derive_flow flow;
+    put(b, "{\"pid\":");
+    xp_text_u64(b, p->pid);
+    put(b, ",\"tid\":");
+    xp_text_u64(b, p->tid);
+    put(b, ",\"name\":");
+    xp_buf_span(b, name_of(w, eye, de));
+    put(b, ",\"ts\":");
+    xp_text_us_from_ps(b, e->begin_ps);
+    put(b, ",\"dur\":");
+    int64_t dur = e->end_ps - e->begin_ps;
+    if (dur > 0)
+        xp_text_us_from_ps(b, dur);
+    else
+        put(b, "0.000001");
+    if (derive_flow(eye, de, &flow))
+        write_flow(w, &flow);
+    put(b, ",\"ph\":\"X\"");
+    write_args(w, e, group);
+    write_serial(w, e);
+    xp_buf_byte(b, '}');
+}
+
+static void write_async_end(struct json_work *w, const struct trace_event *e, uint64_t id,
+                            const char *category, struct xp_span name, const char *ph, bool args,
+                            int64_t begin_ps, int64_t group)
+{
+    struct xp_buf *b = w->b;
+    xp_buf_fmt(b, "{\"pid\":%u,\"name\":", w->places[e->line].pid);
+    xp_buf_span(b, name);
+    put(b, ",\"ts\":");
+    xp_text_us_from_ps(b, begin_ps);
+    xp_buf_fmt(b, ",\"id\":%llu,\"cat\":\"%s\"", (unsigned long long)id, category);
+    if (*ph)
+        xp_buf_fmt(b, ",\"ph\":\"%s\"", ph);
+    if (args)
+        write_args(w, e, group);
+    else if (group != DERIVE_NO_GROUP)
+        xp_buf_fmt(b, ",\"args\":{\"group_id\":%lld}", (long long)group);
+    write_serial(w, e);
+    xp_buf_byte(b, '}');
+}
+
+static void write_async(struct json_work *w, struct derive_eye *eye, const struct trace_event *e,
+                        const struct derive_event *de, int64_t group)
+{
+    static const char *const ph[] = {"", "e", "b", "b"};
+    struct derive_flow f;
+    if (!derive_flow(eye, de, &f))
+        return;
+    struct xp_span name = name_of(w, eye, de);
+    const char *category = derive_category(f.category);
+    write_async_end(w, e, f.id, category, name, ph[f.dir & 3], true, e->begin_ps, group);
+    if (f.dir != DERIVE_DIR_BOTH)
+        return;
+    xp_buf_byte(w->b, ',');
+    write_async_end(w, e, f.id, category, name, "e", false, e->end_ps, group);
+}
+
+static enum xp_status load_args(struct json_work *w, struct derive_eye *eye,
+                                const struct trace_event *e)
+{
+    if (w->nargs++ % ARGS_BATCH == 0) {
+        xp_arena_free(w->args_memory);
+        w->args_memory = xp_arena_new(NULL);
+        if (!w->args_memory)
+            return trace_busy(w->t->err);
+    }
+    return trace_args(w->h, eye, e, w->args_memory, &w->args, w->t->err);
+}
+
+static enum xp_status write_counter(struct json_work *w, const struct trace_event *e, bool first)
+{
+    struct xp_buf *b = w->b;
+    struct derive_eye *eye = eye_of(w, e->line);
+    struct derive_event de = trace_derive_event(e);
+    XP_TRY(load_args(w, eye, e));
+    if (first) {
+        xp_buf_fmt(b, "{\"pid\":%u,\"name\":", w->places[e->line].pid);
+        xp_buf_span(b, name_of(w, eye, &de));
+        put(b, ",\"ph\":\"C\"");
+    }
+    const char *comma = "";
+    bool any = false;
+    for (size_t i = 0; i < w->args.n; i++) {
+        const struct trace_arg *a = &VEC(w->args, struct trace_arg)[i];
+        if (a->special || a->type == TRACE_ARG_BYTES)
+            continue;
+        if (first && !any) {
+            put(b, ",\"event_stats\":");
+            xp_json_escape(b, a->name);
+        }
+        if (!any) {
+            put(b, first ? ",\"entries\":[[" : ",[");
+            xp_text_us_from_ps(b, e->begin_ps);
+            comma = ",";
+        }
+        put(b, comma);
+        put_value(b, a);
+        any = true;
+    }
+    if (first && !any)
+        put(b, ",\"entries\":[");
+    if (any)
+        xp_buf_byte(b, ']');
+    w->ncounters++;
+    return XP_OK;
+}
+
+static bool is_counter(const struct json_work *w, const struct trace_event *e)
+{
+    return e->track && VEC(w->h->tracks, struct trace_track)[e->track - 1].kind == TRACE_COUNTER;
+}
+
+static enum xp_status write_event(struct json_work *w, const struct trace_event *e)
+{
+    struct derive_eye *eye = eye_of(w, e->line);
+    struct derive_event de = trace_derive_event(e);
+    int64_t group = derive_group(eye, &de);
+    if (w->t->all_args)
+        XP_TRY(load_args(w, eye, e));
+    separate(w);
+    if (e->track)
+        write_async(w, eye, e, &de, group);
+    else
+        write_complete(w, eye, e, &de, group);
+    flush(w);
+    return XP_OK;
+}
+
+static enum xp_status write_counters(struct json_work *w)
+{
+    struct trace_host *h = w->h;
+    uint32_t *at = trace_order(h, w->places, w->t->scratch);
+    uint32_t track = 0;
+    bool first = true;
+    if (!at)
+        return trace_busy(w->t->err);
+    for (size_t i = 0; i < h->events.n; i++) {
+        const struct trace_event *e = &VEC(h->events, struct trace_event)[at[i]];
+        if (!is_counter(w, e))
+            continue;
+        first = e->track != track;
+        if (first) {
+            if (track)
+                put(w->b, "]}");
+            separate(w);
+        }
+        track = e->track;
+        XP_TRY(write_counter(w, e, first));
+        flush(w);
+    }
+    if (track)
+        put(w->b, "]}");
+    return XP_OK;
+}
+
+static enum xp_status host_events(struct json_work *w, struct trace_host *h)
+{
+    struct xp_arena *a = w->t->scratch;
+    w->h = h;
+    w->places = trace_places(h, a);
+    w->eyes = xp_arena_alloc(a, (h->d->nlines + 1) * sizeof *w->eyes);
+    w->looked = xp_arena_zalloc(a, (h->d->nlines + 1) * sizeof *w->looked);
+    w->cache = xp_arena_zalloc(a, (h->part->nplanes + 1) * sizeof *w->cache);
+    if (!w->places || !w->eyes || !w->looked || !w->cache)
+        return trace_busy(w->t->err);
+    bool counters = false;
+    for (size_t i = 0; i < h->events.n; i++) {
+        const struct trace_event *e = &VEC(h->events, struct trace_event)[i];
+        if (is_counter(w, e))
+            counters = true;
+        else
+            XP_TRY(write_event(w, e));
+        if ((i & 1023) == 0 && out_cancelled(w->t->out))
+            return xp_fail(w->t->err, XP_CANCELLED, 0, "nobody waits for the trace any more");
+    }
+    return counters ? write_counters(w) : XP_OK;
+}
+
+/* With all arguments, the frames are known only after the events were looked at. */
+static enum xp_status find_frames(struct json_work *w)
+{
+    struct trace *t = w->t;
+    if (t->uid || !t->req.event_name.n) {
+        for (size_t i = 0; i < t->nhosts; i++)
+            XP_TRY(trace_frames_add_host(&w->frames, &t->hosts[i], t->err));
+    }
+    for (size_t i = 0; t->all_args && i < t->nhosts; i++) {
+        w->h = &t->hosts[i];
+        for (size_t k = 0; k < w->h->events.n; k++) {
+            const struct trace_event *e = &VEC(w->h->events, struct trace_event)[k];
+            struct derive_eye eye;
+            derive_look(&eye, w->h->d, &w->h->d->lines[e->line]);
+            XP_TRY(load_args(w, &eye, e));
+            for (size_t n = 0; n < w->args.n; n++)
+                if (trace_is_frame(&VEC(w->args, struct trace_arg)[n]) &&
+                    trace_frame_of(&w->frames, &VEC(w->args, struct trace_arg)[n]) == UINT32_MAX)
+                    return trace_busy(t->err);
+        }
+    }
+    return XP_OK;
+}
+
+static enum xp_status write_all(struct json_work *w)
+{
+    struct trace *t = w->t;
+    XP_TRY(trace_frames_init(&w->frames, t->scratch, t->err));
+    XP_TRY(find_frames(w));
+    write_head(w);
+    write_frames(w);
+    put(w->b, "\"traceEvents\":[");
+    for (size_t i = 0; i < t->nhosts; i++)
+        for (size_t k = 0; k < t->hosts[i].devices.n; k++)
+            write_device(w, &t->hosts[i], &VEC(t->hosts[i].devices, struct trace_device)[k]);
+    for (size_t i = 0; i < t->nhosts; i++)
+        XP_TRY(host_events(w, &t->hosts[i]));
+    if (w->ncounters == 10000000)
+        put(w->b, "], \"showCounterMessage\": \"Only 10000000 counter events are shown. Zoom in or "
+                  "pan to see more.\" ");
+    else
+        put(w->b, "], \"showCounterMessage\": \"\" ");
+    xp_buf_fmt(w->b, ",\"totalCounterEvents\":%llu}", (unsigned long long)w->ncounters);
+    return XP_OK;
+}
+
+enum xp_status trace_write_json(struct trace *t)
+{
+    struct json_work w = {.t = t, .b = &t->out->text};
+    xp_bump_init(&w.bump, t->scratch);
+    enum xp_status st = write_all(&w);
+    xp_arena_free(w.args_memory);
+    vec_free(&w.args);
+    return st;
+}

@@ -1,0 +1,306 @@
+#include "shard/tools/trace.h"
+
+/* Serials: the answered events meet all events of the host that begin with one of them. Begins
+ * are looked up lane by lane, block by block; groups of one begin are then put in XProf's order. */
+
+#define NAME_INTERNED 32 /* longer names are references in XProf, and compare as empty */
+
+struct peer {
+    uint32_t group; /* which begin */
+    uint32_t row;
+    int64_t end_ps;
+    uint64_t at;
+    uint32_t name, line;
+    bool async, answered;
+};
+
+struct serials {
+    struct trace_host *h;
+    const struct out *out;
+    int64_t *begins; /* ascending, distinct */
+    size_t nbegins;
+    struct vec peers;
+    struct derive_eye *eyes; /* one a line, looked with when needed */
+    bool *looked;
+};
+
+static int i64_order(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static struct derive_eye *eye_of(struct serials *s, uint32_t line)
+{
+    if (!s->looked[line]) {
+        derive_look(&s->eyes[line], s->h->d, &s->h->d->lines[line]);
+        s->looked[line] = true;
+    }
+    return &s->eyes[line];
+}
+
+static struct xp_span order_name(struct serials *s, const struct peer *p, int64_t begin_ps)
+{
+    struct derive_event ev = {begin_ps, p->end_ps, p->at, p->name};
+    struct xp_span name = derive_event_name(eye_of(s, p->line), &ev, NULL);
+    return name.n > NAME_INTERNED ? (struct xp_span){0} : name;
+}
+
+static int peer_order(const void *a, const void *b, void *ctx)
+{
+    const struct peer *x = a, *y = b;
+    struct serials *s = ctx;
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    if (x->end_ps != y->end_ps)
+        return x->end_ps > y->end_ps ? -1 : 1;
+    const struct trace_row *rows = s->h->rows.p;
+    if (rows[x->row].device != rows[y->row].device)
+        return rows[x->row].device < rows[y->row].device ? -1 : 1;
+    if (x->async != y->async)
+        return x->async ? 1 : -1;
+    if (!x->async && x->row != y->row)
+        return x->row < y->row ? -1 : 1;
+    int64_t begin = s->begins[x->group];
+    int c = xp_span_cmp(order_name(s, x, begin), order_name(s, y, begin));
+    if (c)
+        return c;
+    if (x->line != y->line)
+        return x->line < y->line ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+static bool is_async(struct serials *s, const struct trace_row *row, const struct peer *p,
+                     int64_t begin_ps)
+{
+    struct derive_event ev = {begin_ps, p->end_ps, p->at, p->name};
+    struct derive_flow flow;
+    return row->counter ||
+           (row->may_async && derive_flow(eye_of(s, p->line), &ev, &flow) && flow.async);
+}
+
+/* The first begin at or after t, from *from on. */
+static size_t begin_at(const struct serials *s, size_t from, int64_t t)
+{
+    size_t step = 1, lo = from;
+    while (lo + step < s->nbegins && s->begins[lo + step] < t) {
+        lo += step;
+        step *= 2;
+    }
+    size_t hi = lo + step < s->nbegins ? lo + step + 1 : s->nbegins;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (s->begins[mid] < t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static bool add_peer(struct serials *s, uint32_t r, const struct trace_lane *tl,
+                     const struct lane_event *ev, size_t group)
+{
+    const struct trace_row *row = &VEC(s->h->rows, struct trace_row)[r];
+    const struct derive_line *l = &s->h->d->lines[tl->line];
+    if (row->may_hide && trace_hidden(s->h, l, ev->name))
+        return true;
+    struct peer *p = vec_push(&s->peers, sizeof *p);
+    if (!p)
+        return false;
+    *p = (struct peer){(uint32_t)group, r,    tl->base_ps + ev->end_ps, ev->at, ev->name, tl->line,
+                       false,           false};
+    p->async = is_async(s, row, p, s->begins[group]);
+    return true;
+}
+
+static bool lane_peers(struct serials *s, uint32_t r, const struct trace_lane *tl)
+{
+    uint64_t nblocks = lane_levels(tl->lane) ? lane_nodes(tl->lane, 0) : 0;
+    struct lane_event ev[LANE_BLOCK];
+    size_t k = 0;
+    struct lane_node node;
+    for (uint64_t b = 0; b < nblocks && k < s->nbegins; b++) {
+        lane_node_get(tl->lane, 0, b, &node);
+        k = begin_at(s, k, tl->base_ps + node.begin_ps);
+        if (k == s->nbegins)
+            return true;
+        if (b + 1 < nblocks) {
+            struct lane_node next;
+            lane_node_get(tl->lane, 0, b + 1, &next);
+            if (tl->base_ps + next.begin_ps < s->begins[k])
+                continue;
+        }
+        struct lane_cursor c;
+        lane_seek_ord(&c, tl->lane, b * LANE_BLOCK);
+        size_t n = lane_next_block(&c, ev);
+        for (size_t i = 0; i < n; i++) {
+            int64_t begin = tl->base_ps + ev[i].begin_ps;
+            while (k < s->nbegins && s->begins[k] < begin)
+                k++;
+            if (k < s->nbegins && s->begins[k] == begin && !add_peer(s, r, tl, &ev[i], k))
+                return false;
+        }
+        if (k)
+            k--; /* the next block may begin with the same instant */
+    }
+    return true;
+}
+
+static bool all_peers(struct serials *s)
+{
+    struct trace_host *h = s->h;
+    for (uint32_t r = 0; r < h->rows.n; r++) {
+        const struct trace_row *row = &VEC(h->rows, struct trace_row)[r];
+        for (uint32_t i = 0; i < row->nlanes; i++)
+            if (!lane_peers(s, r, &VEC(h->lanes, struct trace_lane)[row->first_lane + i]))
+                return false;
+        if (out_cancelled(s->out))
+            return true;
+    }
+    return true;
+}
+
+/* Groups of one begin lie together afterwards, in no order yet. */
+static bool bucket(struct serials *s, uint32_t **first)
+{
+    size_t n = s->peers.n;
+    struct peer *sorted = malloc((n + 1) * sizeof *sorted), *p = s->peers.p;
+    uint32_t *at = calloc(s->nbegins + 2, sizeof *at);
+    if (!sorted || !at) {
+        free(sorted);
+        free(at);
+        return false;
+    }
+    for (size_t i = 0; i < n; i++)
+        at[p[i].group + 2]++;
+    for (size_t g = 2; g < s->nbegins + 2; g++)
+        at[g] += at[g - 1];
+    for (size_t i = 0; i < n; i++)
+        sorted[at[p[i].group + 1]++] = p[i];
+    free(s->peers.p);
+    s->peers = (struct vec){sorted, n, n + 1};
+    *first = at; /* group g is [at[g], at[g + 1]) */
+    return true;
+}
+
+static bool is_peer(const struct peer *p, const struct trace_event *e)
+{
+    return p->at == e->at && p->line == e->line && p->end_ps == e->end_ps && p->name == e->name;
+}
+
+static void settle(struct serials *s, const uint32_t *first)
+{
+    struct trace_host *h = s->h;
+    struct peer *p = s->peers.p;
+    for (size_t g = 0; g < s->nbegins; g++)
+        if (first[g + 1] - first[g] > 1)
+            qsort_r(p + first[g], first[g + 1] - first[g], sizeof *p, peer_order, s);
+    size_t kept = 0;
+    struct trace_event *ev = h->events.p;
+    for (size_t i = 0; i < h->events.n; i++) {
+        size_t g = begin_at(s, 0, ev[i].begin_ps);
+        uint32_t end = first[g + 1];
+        if (end - first[g] > TRACE_SERIAL_MAX + 1)
+            end = first[g] + TRACE_SERIAL_MAX + 1; /* the others are lost */
+        for (uint32_t k = first[g]; k < end; k++)
+            if (!p[k].answered && is_peer(&p[k], &ev[i])) {
+                p[k].answered = true;
+                ev[i].serial = k - first[g];
+                ev[kept++] = ev[i];
+                break;
+            }
+    }
+    h->events.n = kept;
+}
+
+static bool serials_init(struct serials *s)
+{
+    s->eyes = malloc((s->h->d->nlines + 1) * sizeof *s->eyes);
+    s->looked = calloc(s->h->d->nlines + 1, sizeof *s->looked);
+    return s->eyes && s->looked;
+}
+
+static void serials_fini(struct serials *s)
+{
+    free(s->begins);
+    free(s->eyes);
+    free(s->looked);
+    vec_free(&s->peers);
+}
+
+enum xp_status trace_serials(struct trace_host *h, const struct out *out, struct xp_error *err)
+{
+    struct serials s = {.h = h, .out = out};
+    uint32_t *first = NULL;
+    size_t n = h->events.n;
+    if (!n)
+        return XP_OK;
+    s.begins = malloc(n * sizeof *s.begins);
+    bool ok = s.begins && serials_init(&s);
+    for (size_t i = 0; ok && i < n; i++)
+        s.begins[i] = VEC(h->events, struct trace_event)[i].begin_ps;
+    if (ok) {
+        qsort(s.begins, n, sizeof *s.begins, i64_order);
+        for (size_t i = 0; i < n; i++)
+            if (!i || s.begins[i] != s.begins[s.nbegins - 1])
+                s.begins[s.nbegins++] = s.begins[i];
+    }
+    ok = ok && all_peers(&s) && bucket(&s, &first);
+    if (ok)
+        settle(&s, first);
+    free(first);
+    serials_fini(&s);
+    return ok ? XP_OK : trace_busy(err);
+}
+
+/* --- one instant --- */
+
+static bool instant_lane(struct serials *s, uint32_t r, const struct trace_lane *tl)
+{
+    int64_t t;
+    if (__builtin_sub_overflow(s->begins[0], tl->base_ps, &t))
+        return true;
+    struct lane_cursor c;
+    struct lane_event ev;
+    lane_seek(&c, tl->lane, t - 1);
+    while (lane_next(&c, &ev) && ev.begin_ps <= t)
+        if (ev.begin_ps == t && !add_peer(s, r, tl, &ev, 0))
+            return false;
+    return true;
+}
+
+enum xp_status trace_events_at(struct trace_host *h, int64_t begin_ps, struct vec *out,
+                               struct xp_error *err)
+{
+    struct serials s = {.h = h, .nbegins = 1};
+    s.begins = malloc(sizeof *s.begins);
+    bool ok = s.begins && serials_init(&s);
+    if (ok)
+        s.begins[0] = begin_ps;
+    for (uint32_t r = 0; ok && r < h->rows.n; r++) {
+        const struct trace_row *row = &VEC(h->rows, struct trace_row)[r];
+        for (uint32_t i = 0; ok && i < row->nlanes; i++)
+            ok = instant_lane(&s, r, &VEC(h->lanes, struct trace_lane)[row->first_lane + i]);
+    }
+    if (ok && s.peers.n)
+        qsort_r(s.peers.p, s.peers.n, sizeof(struct peer), peer_order, &s);
+    for (size_t i = 0; ok && i < s.peers.n; i++) {
+        const struct peer *p = &VEC(s.peers, struct peer)[i];
+        const struct trace_row *row = &VEC(h->rows, struct trace_row)[p->row];
+        struct trace_event *e = vec_push(out, sizeof *e);
+        ok = e;
+        if (!e)
+            break;
+        *e = (struct trace_event){begin_ps, p->end_ps, p->at, p->name, p->line, (uint32_t)i, 0};
+        if (p->async) {
+            struct derive_event de = trace_derive_event(e);
+            e->track = trace_track_of(h, row->device, row->counter ? TRACE_COUNTER : TRACE_ASYNC,
+                                      derive_event_name(eye_of(&s, p->line), &de, NULL)) +
+                       1;
+            ok = e->track;
+        }
+    }
+    serials_fini(&s);
+    return ok ? XP_OK : trace_busy(err);
+}
