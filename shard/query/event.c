@@ -43,11 +43,10 @@ static const char *type_name(enum xspace_value type)
     case XSPACE_I64:
         return "int64";
     case XSPACE_STR:
+    case XSPACE_REF: /* to a name that is the value */
         return "string";
     case XSPACE_BYTES:
         return "bytes";
-    case XSPACE_REF:
-        return "ref";
     case XSPACE_NONE:
         break;
     }

@@ -244,6 +244,26 @@ static void bad_arguments_get_a_sentence(void **state)
     fixture_free(f);
 }
 
+static void a_cancelled_aggregate_stops(void **state)
+{
+    (void)state;
+    struct fixture *f = fixture_new();
+    struct fixture_event ev = {.begin_ps = 0, .end_ps = 5};
+    struct query_aggregate q = {.limit = 1};
+    struct xp_arena *a = xp_arena_new(NULL);
+    atomic_bool cancel = true;
+    struct xp_error err;
+    struct out out;
+    fixture_plane(f, "/host:CPU", names, 4);
+    fixture_line(f, "main", 0, &ev, 1);
+    fixture_done(f);
+    out_init(&out, &cancel);
+    assert_int_equal(query_aggregate(&f->part, &q, a, &out, &err), XP_CANCELLED);
+    out_fini(&out);
+    xp_arena_free(a);
+    fixture_free(f);
+}
+
 static void sums_past_the_limits_stay_at_the_limits(void **state)
 {
     (void)state;
@@ -272,6 +292,7 @@ int main(void)
         cmocka_unit_test(names_beyond_the_limit_are_in_the_rest),
         cmocka_unit_test(many_names_are_kept_apart),
         cmocka_unit_test(bad_arguments_get_a_sentence),
+        cmocka_unit_test(a_cancelled_aggregate_stops),
         cmocka_unit_test(sums_past_the_limits_stay_at_the_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,6 +109,7 @@ static void an_event_tells_its_place_and_arguments(void **state)
     assert_true(json_is_null(json_object_get(arg(j, 5), "value")));
     assert_int_equal(fixture_int(arg(j, 5), "bytes"), 3);
     assert_text(arg(j, 6), "value", "stat9");
+    assert_text(arg(j, 6), "type", "string");
     assert_true(json_is_false(json_object_get(j, "args_cut")));
     json_decref(j);
 

@@ -230,6 +230,22 @@ static void what_is_loading_is_said(void **state)
     world_free(&w);
 }
 
+static void a_cancelled_search_stops(void **state)
+{
+    (void)state;
+    struct world w = world_new(9, 10);
+    struct query_search q = {.q = XP_SPAN_LIT("copy"), .limit = 1, .dir = 1};
+    struct xp_arena *a = xp_arena_new(NULL);
+    atomic_bool cancel = true;
+    struct xp_error err;
+    struct out out;
+    out_init(&out, &cancel);
+    assert_int_equal(query_search(&w.f->part, &q, a, &out, &err), XP_CANCELLED);
+    out_fini(&out);
+    xp_arena_free(a);
+    world_free(&w);
+}
+
 static void extreme_places_are_safe(void **state)
 {
     (void)state;
@@ -254,6 +270,7 @@ int main(void)
         cmocka_unit_test(rows_and_line_words_restrict_the_search),
         cmocka_unit_test(bad_arguments_get_a_sentence),
         cmocka_unit_test(what_is_loading_is_said),
+        cmocka_unit_test(a_cancelled_search_stops),
         cmocka_unit_test(extreme_places_are_safe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
