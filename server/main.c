@@ -1,0 +1,126 @@
+/* xprofd: reads the command line, puts the parts together, and waits for a signal. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "lib/base/log.h"
+#include "lib/http/http.h"
+#include "server/app.h"
+#include "server/options.h"
+
+#define QUEUE_MAX 4096
+#define DRAIN_MS 10000
+#define LOOPS_MAX 4
+
+static const struct {
+    const char *name;
+    enum xp_log_level level;
+} levels[] = {
+    {"debug", XP_LOG_DEBUG}, {"info", XP_LOG_INFO}, {"warn", XP_LOG_WARN}, {"error", XP_LOG_ERROR}};
+
+static bool set_log_level(const char *name)
+{
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        if (strcmp(levels[i].name, name) == 0) {
+            xp_log_set_level(levels[i].level);
+            return true;
+        }
+    return false;
+}
+
+/* SIGINT and SIGTERM are taken by main alone, with sigwait; a client that goes away must not end
+ * the process. Before any thread exists, so that all inherit it. */
+static void block_signals(sigset_t *set)
+{
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(set);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, set, NULL);
+}
+
+/* A connection is a file, and a drain duplicates each: take what the system allows. */
+static void raise_file_limit(void)
+{
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+        l.rlim_cur = l.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &l);
+    }
+}
+
+static int fail(const struct xp_error *err)
+{
+    fprintf(stderr, "xprofd: %s\n", err->text);
+    return 2;
+}
+
+static int serve(const struct options *o)
+{
+    struct xp_error err = {0};
+    struct http_server *server = NULL;
+    struct app *app = NULL;
+    sigset_t set;
+    int sig, rc = 0;
+
+    block_signals(&set);
+    raise_file_limit();
+    struct xp_workers *workers = xp_workers_new((int)o->threads, QUEUE_MAX);
+    if (app_new(o, XP_VERSION, workers, &app, &err) != XP_OK) {
+        rc = fail(&err);
+        goto out;
+    }
+    struct http_config config = {
+        .host = o->host,
+        .port = (int)o->port,
+        .loops = o->threads < LOOPS_MAX ? (int)o->threads : LOOPS_MAX,
+        .tls_cert = o->tls_cert,
+        .tls_key = o->tls_key,
+        .hosts = o->allow_hosts,
+        .handler = app_handle,
+        .ctx = app,
+        .workers = workers,
+    };
+    if (http_server_start(&config, &server, &err) != XP_OK) {
+        rc = fail(&err);
+        goto out;
+    }
+    bool v6 = strchr(o->host, ':') != NULL;
+    printf("xprofd: listening on http%s://%s%s%s:%d/\n", o->tls_cert ? "s" : "", v6 ? "[" : "",
+           o->host, v6 ? "]" : "", http_server_port(server));
+    fflush(stdout);
+    sigwait(&set, &sig);
+    xp_log(XP_LOG_INFO, "main", "%s: finishing what is under way", strsignal(sig));
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* a second signal ends it at once */
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    app_stop(app);
+    http_server_drain(server, DRAIN_MS);
+out:
+    app_free(app); /* waits for what still runs on the workers */
+    xp_workers_free(workers);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+
+    switch (options_parse(argc, argv, XP_VERSION, &o)) {
+    case OPTIONS_HELP:
+    case OPTIONS_VERSION:
+        return 0;
+    case OPTIONS_WRONG:
+        return 2;
+    case OPTIONS_OK:
+        break;
+    }
+    if (!set_log_level(o.log_level)) {
+        fprintf(stderr, "xprofd: --log-level=%s is not debug, info, warn or error\n", o.log_level);
+        return 2;
+    }
+    return serve(&o);
+}
