@@ -159,6 +159,14 @@ static void compatible_failure(struct ask *ask, const struct xp_error *err)
     case XP_NOT_FOUND:
     case XP_CORRUPT:
     case XP_STALE:
+        if (ask->route->op == SHARD_RUN_TOOLS) {
+            ask_text(ask, 200, "application/json", XP_SPAN_LIT("[]"));
+            break;
+        }
+        if (ask->route->op == SHARD_MODULE_LIST) {
+            ask_text(ask, 200, "text/plain", XP_SPAN_LIT(""));
+            break;
+        }
         ask_text(ask, 404, "text/plain", XP_SPAN_LIT("No Data"));
         break;
     case XP_BUSY:

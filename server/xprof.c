@@ -150,7 +150,7 @@ static size_t all_objects(const struct run *r, struct shard_object *objects)
     return r->n_hosts;
 }
 
-static void list_by_shard(struct ask *ask, struct xp_span nothing, const char *type, size_t most)
+static void list_by_shard(struct ask *ask, struct xp_span nothing, const char *type)
 {
     struct xp_error err = {0};
 
@@ -170,18 +170,18 @@ static void list_by_shard(struct ask *ask, struct xp_span nothing, const char *t
     struct shard_object *objects = calloc(ask->run->n_hosts, sizeof *objects);
     XP_ASSERT(objects);
     size_t n = all_objects(ask->run, objects);
-    ask_shard(ask, objects, n < most ? n : most);
+    ask_shard(ask, objects, n);
     free(objects);
 }
 
 void xprof_run_tools_route(struct ask *ask)
 {
-    list_by_shard(ask, XP_SPAN_LIT("[]"), json_type, 1);
+    list_by_shard(ask, XP_SPAN_LIT("[]"), json_type);
 }
 
 void xprof_module_list_route(struct ask *ask)
 {
-    list_by_shard(ask, XP_SPAN_LIT(""), text_type, SIZE_MAX);
+    list_by_shard(ask, XP_SPAN_LIT(""), text_type);
 }
 
 static bool is_trace(struct xp_span tag)

@@ -347,6 +347,7 @@ static enum xp_status finish_index(struct hand *h, struct xp_error *err)
             return err->status;
         }
         load_damage(l, &l->index.damage);
+        l->part->cut = true;
     }
     XP_TRY(fill_part(l, err));
     atomic_store_explicit(&l->part->bytes_done, 0, memory_order_relaxed);

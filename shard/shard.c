@@ -217,16 +217,17 @@ static enum xp_status do_tool(struct call *c, struct xp_error *err)
     if (!hosts || !args)
         return xp_fail(err, XP_BUSY, 0, "the memory budget is spent");
     for (size_t i = 0; i < c->n; i++)
-        hosts[i] = (struct tool_host){cache_part(c->handles[i]), xp_span_str(c->hosts[i])};
+        hosts[i] = (struct tool_host){cache_part(c->handles[i]), xp_span_str(c->hosts[i]),
+                                      (uint32_t)i};
     for (size_t i = 0; i < c->args.n; i++)
         args[i] = (struct tool_arg){c->args.v[i].name, c->args.v[i].value};
-    struct tool_args a = {args, c->args.n};
+    struct tool_args a = {args, c->args.n, c->op == SHARD_TOOL_CSV};
 
     if (c->op == SHARD_RUN_TOOLS)
         return xprof_run_tools(hosts, c->n, &c->out, err);
     if (c->op == SHARD_MODULE_LIST)
         return xprof_module_list(hosts, c->n, c->scratch, &c->out, err);
-    return c->tool->answer(hosts, c->n, &a, c->scratch, &c->out, err);
+    return tool_run(c->tool, hosts, c->n, &a, c->scratch, &c->out, err);
 }
 
 static enum xp_status work(struct call *c, struct xp_error *err)
@@ -245,6 +246,7 @@ static enum xp_status work(struct call *c, struct xp_error *err)
     case SHARD_AGGREGATE:
         return do_aggregate(c, err);
     case SHARD_TOOL:
+    case SHARD_TOOL_CSV:
     case SHARD_RUN_TOOLS:
     case SHARD_MODULE_LIST:
         return do_tool(c, err);
@@ -298,7 +300,9 @@ static void wait_next(struct call *c)
 {
     struct xp_error err;
     if (c->waiting < c->n) {
-        cache_when(c->handles[c->waiting], c->until, c->cancel, on_ready, c);
+        bool glance = c->op == SHARD_RUN_TOOLS && c->waiting > 0; /* xprof_lists.h */
+        cache_when(c->handles[c->waiting], glance ? CACHE_INDEXED : c->until, c->cancel, on_ready,
+                   c);
         return;
     }
     enum xp_status status = xp_workers_post(c->shard->workers, XP_WORK_QUERY, run_call, c);
@@ -375,7 +379,7 @@ void shard_call(struct shard *s, const struct shard_request *req, shard_answer_f
     struct xp_error err = {0};
     enum xp_status status;
 
-    if (req->op == SHARD_TOOL) {
+    if (req->op == SHARD_TOOL || req->op == SHARD_TOOL_CSV) {
         c->tool = tool_find(xp_span_str(req->tool));
         if (!c->tool) {
             xp_fail(&err, XP_NOT_FOUND, 0, "there is no tool \"%s\"", req->tool);

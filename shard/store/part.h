@@ -97,6 +97,7 @@ struct part {
     uint64_t size;          /* bytes of the (inflated) object */
     struct xp_error damage; /* status XP_OK: none found (yet) */
     bool partial;
+    bool cut; /* the index already met damage; known from the index on, damage itself only at the end */
     bool utf8_bad;        /* a name is not UTF-8: protobuf's own parser rejects the file */
     uint64_t utf8_bad_at; /* where the first such message begins */
     _Atomic int state;    /* READY: every plane is READY or FAILED */

@@ -1,7 +1,8 @@
 /* shard/tools/xprof_lists.h - XProf's lists about a run: which tools make sense, which HLO
  * modules it has.
  *
- * Parts are pinned and wholly loaded. A file that XProf's parser would refuse gives the empty
+ * Parts are pinned and wholly loaded, but for the list of tools only the first: of the others the
+ * index is enough. A file that XProf's parser would refuse gives the empty
  * list, as XProf does.
  */
 #ifndef SHARD_XPROF_LISTS_H
