@@ -4,7 +4,7 @@
  *
  * The answer goes to standard output, gzip undone; the exit code is the class of the HTTP
  * status: 0 for 200, 4 for 4xx, 5 for 5xx. TOOL may also be run_tools and module_list. With
- * -t before FILE: nothing but CPU times, of opening and of each of several answers.
+ * -t before FILE: nothing but CPU times, of opening and of each of several answers; with -c: CSV.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static enum xp_status answer(const char *tool, const struct tool_host *hosts, si
     else if (strcmp(tool, "module_list") == 0)
         st = xprof_module_list(hosts, n, scratch, out, err);
     else if (t)
-        st = t->answer(hosts, n, args, scratch, out, err);
+        st = tool_run(t, hosts, n, args, scratch, out, err);
     else
         st = xp_fail(err, XP_NOT_FOUND, 0, "no such tool");
     xp_arena_free(scratch);
@@ -69,13 +69,14 @@ int main(int argc, char **argv)
 {
     static struct tool_host hosts[HOSTS_MAX];
     static struct tool_arg args[ARGS_MAX];
-    struct tool_args list = {args, 0};
+    struct tool_args list = {args, 0, false};
     struct xp_error err = {0};
     bool times = argc > 1 && strcmp(argv[1], "-t") == 0;
-    if (times)
+    list.csv = argc > 1 && strcmp(argv[1], "-c") == 0;
+    if (times || list.csv)
         argc--, argv++;
     if (argc < 3) {
-        fprintf(stderr, "usage: xprof_tool [-t] FILE[,FILE...] TOOL [name=value...]\n");
+        fprintf(stderr, "usage: xprof_tool [-t | -c] FILE[,FILE...] TOOL [name=value...]\n");
         return 2;
     }
     uint64_t t0 = xp_thread_cpu_ns();
@@ -85,7 +86,7 @@ int main(int argc, char **argv)
          path = strtok_r(NULL, ",", &save), n++) {
         if (part_open_file(path, NULL, NULL, &files[n], &err) != XP_OK)
             return fail(&err);
-        hosts[n] = (struct tool_host){part_file_part(files[n]), host_of(path)};
+        hosts[n] = (struct tool_host){part_file_part(files[n]), host_of(path), (uint32_t)n};
     }
     for (int i = 3; i < argc && list.n < ARGS_MAX; i++) {
         char *eq = strchr(argv[i], '=');

@@ -33,6 +33,7 @@ enum shard_op {
     SHARD_AGGREGATE,
     SHARD_PROGRESS,
     SHARD_TOOL,
+    SHARD_TOOL_CSV,    /* the tool's first table, as CSV */
     SHARD_RUN_TOOLS,   /* XProf's list of tools that make sense, from the first object */
     SHARD_MODULE_LIST, /* XProf's HLO module names of all objects */
 };

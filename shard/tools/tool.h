@@ -2,11 +2,19 @@
  *
  * A tool with `answer` sees all hosts' parts at once, in the order asked (the trace viewers). A
  * tool with map/merge/render turns one host into a small partial, joins partials in any order,
- * and writes the joined one: that is the road that scales over shards.
+ * and writes the joined one: that is the road that scales over shards. `answer` wins if both are
+ * there.
+ *
+ *   map     one host -> partial, in memory of `a`
+ *   merge   two partials of different hosts -> one; associative, order-free, and the empty partial
+ *           joined with x is x
+ *   render  the joined partial -> the answer
  *
  * Parts are pinned and wholly loaded while a tool runs; it runs on a worker, polls out_cancelled
- * in long loops, and takes scratch memory from `scratch`, which is dropped after it.
+ * in long loops, and takes scratch memory from the arena given, which is dropped after it.
  * Errors: XP_NOT_FOUND is XProf's "No Data" (404) on the compatible routes.
+ * CSV: args->csv asks for the answer's first table as CSV (table.h knows how); a tool that has
+ * no table fails with tool_no_csv.
  */
 #ifndef SHARD_TOOL_H
 #define SHARD_TOOL_H
@@ -17,8 +25,9 @@
 struct tool_args {
     const struct tool_arg {
         struct xp_span name, value;
-    } * args;
+    } *args;
     size_t n;
+    bool csv;
 };
 
 /* The first value of name; false when absent. */
@@ -27,19 +36,28 @@ bool tool_arg(const struct tool_args *a, const char *name, struct xp_span *value
 struct tool_host {
     struct part *part;
     struct xp_span name; /* host name: the file's, without its suffix */
+    uint32_t index;      /* place in the request */
 };
 
 struct tool {
     const char *id;
     enum xp_status (*answer)(const struct tool_host *hosts, size_t n, const struct tool_args *args,
                              struct xp_arena *scratch, struct out *out, struct xp_error *err);
-    enum xp_status (*map)(const struct part *part, const struct tool_args *args, struct xp_arena *a,
-                          struct xp_span *partial, struct xp_error *err);
+    enum xp_status (*map)(const struct tool_host *host, const struct tool_args *args,
+                          struct xp_arena *a, struct xp_span *partial, struct xp_error *err);
     enum xp_status (*merge)(struct xp_span x, struct xp_span y, struct xp_arena *a,
                             struct xp_span *both, struct xp_error *err);
-    enum xp_status (*render)(struct xp_span merged, const struct tool_args *args, struct out *out,
-                             struct xp_error *err);
+    enum xp_status (*render)(struct xp_span merged, const struct tool_args *args,
+                             struct xp_arena *scratch, struct out *out, struct xp_error *err);
 };
+
+/* "Data format not suitable for CSV ...", XP_INTERNAL: XProf's 500. */
+enum xp_status tool_no_csv(struct xp_error *err);
+
+/* The whole way of a tool: map each host, merge, render, or its answer. */
+enum xp_status tool_run(const struct tool *t, const struct tool_host *hosts, size_t n,
+                        const struct tool_args *args, struct xp_arena *scratch, struct out *out,
+                        struct xp_error *err);
 
 const struct tool *tool_find(struct xp_span id);
 
