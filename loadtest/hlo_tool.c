@@ -1,0 +1,55 @@
+/* hlo_tool FILE [N]: decodes an HloProto N times, says what is in it and what it takes. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/base/clock.h"
+#include "shard/hlo/hlo.h"
+
+static struct xp_span read_file(const char *path)
+{
+    struct xp_buf b;
+    xp_buf_init(&b, HLO_BYTES_MAX);
+    FILE *f = fopen(path, "rb");
+    uint8_t *to;
+
+    while (f && !feof(f) && !ferror(f) && (to = xp_buf_room(&b, 65536)))
+        b.n += fread(to, 1, 65536, f);
+    if (f)
+        fclose(f);
+    return xp_buf_all(&b);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        fprintf(stderr, "usage: %s FILE [N]\n", argv[0]);
+        return 2;
+    }
+    struct xp_span bytes = read_file(argv[1]);
+    int n = argc > 2 ? atoi(argv[2]) : 1;
+    struct hlo_module *m = NULL;
+    struct xp_arena *a = NULL;
+    struct xp_error err = {0};
+    uint64_t best = UINT64_MAX;
+
+    for (int i = 0; i < n; i++) {
+        xp_arena_free(a);
+        a = xp_arena_new(NULL);
+        uint64_t t = xp_now_ns();
+        if (hlo_decode(bytes, a, &m, &err) != XP_OK) {
+            fprintf(stderr, "%s: %s at byte %llu\n", argv[1], err.text,
+                    (unsigned long long)err.offset);
+            return 1;
+        }
+        t = xp_now_ns() - t;
+        best = t < best ? t : best;
+    }
+    printf("%s: %zu bytes, %u computations, %u instructions, %u shapes, %u buffers, %u events, "
+           "%u dangling; %llu KiB, %llu us\n",
+           argv[1], bytes.n, m->ncomps, m->ninstrs, m->nshapes, m->nbuffers, m->nheap_events,
+           m->dangling, (unsigned long long)xp_arena_bytes(a) >> 10,
+           (unsigned long long)best / 1000);
+    xp_arena_free(a);
+    free((void *)bytes.p);
+    return 0;
+}

@@ -1,0 +1,29 @@
+#include "shard/hlo/hlo.h"
+
+static const char *const texts[] = {
+    "unknown",
+#define X(name, text) text,
+#include "shard/hlo/opcodes.def"
+#undef X
+};
+
+enum hlo_opcode hlo_opcode_of(struct xp_span text)
+{
+    uint32_t lo = 1, hi = HLO_OP_COUNT;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        int c = xp_span_cmp(xp_span_str(texts[mid]), text);
+        if (c == 0)
+            return (enum hlo_opcode)mid;
+        if (c < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return HLO_OP_UNKNOWN;
+}
+
+const char *hlo_opcode_text(enum hlo_opcode op)
+{
+    return (uint32_t)op < HLO_OP_COUNT ? texts[op] : "unknown";
+}
