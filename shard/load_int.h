@@ -83,6 +83,13 @@ struct group {
 #define LINE_WINDOW 64       /* events that may still move to their place in time */
 #define LINE_CHUNK (1 << 15) /* events sorted at once when they move further */
 
+#define LINE_TEXTS 256
+
+struct known_text {
+    struct xp_span text;
+    uint32_t id;
+};
+
 struct line_job {
     struct part_line *line;
     struct plane_job *pj;
@@ -128,6 +135,7 @@ struct hand {
     uint32_t run;       /* HAND_META: of the plane */
     struct group group; /* HAND_LINES: what is left of it */
     struct line_job line;
+    struct known_text texts[LINE_TEXTS];
 };
 
 struct load {

@@ -178,6 +178,26 @@ static uint32_t stray_name(struct line_job *j, int64_t id)
     return j->stray;
 }
 
+/* Interning takes a lock and a strong hash; the few strings that an event's stats repeat are found
+ * here. The bytes in the pool outlive the load. */
+static uint32_t text_id(struct hand *h, struct xp_span s)
+{
+    uint64_t mix = s.n, word = 0;
+    for (size_t i = 0; i < s.n; i += 8) {
+        memcpy(&word, s.p + i, s.n - i < 8 ? s.n - i : 8);
+        mix = (mix ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        mix ^= mix >> 32;
+    }
+    struct known_text *k = &h->texts[mix % LINE_TEXTS];
+    if (!k->text.p || !xp_span_eq(k->text, s)) {
+        uint32_t id = part_intern(h->load->part, s);
+        if (id == XP_STRPOOL_FULL)
+            return id;
+        *k = (struct known_text){part_str(h->load->part, id), id};
+    }
+    return k->id;
+}
+
 static bool side_value(struct hand *h, const struct xspace_stat *s, uint64_t at,
                        struct side_stat *out)
 {
@@ -196,7 +216,7 @@ static bool side_value(struct hand *h, const struct xspace_stat *s, uint64_t at,
     case XSPACE_STR:
         load_check_utf8(h->load, s->bytes, at);
         out->type = SIDE_STR;
-        out->num = s->bytes.n ? part_intern(h->load->part, s->bytes) : 0;
+        out->num = s->bytes.n ? text_id(h, s->bytes) : 0;
         return true;
     case XSPACE_REF: {
         uint32_t i = idmap_get(&pj->stats, (int64_t)s->num);
@@ -209,55 +229,66 @@ static bool side_value(struct hand *h, const struct xspace_stat *s, uint64_t at,
     }
 }
 
-/* How many bytes at p are a stat, small and of the shape writers give it, that is not kept. */
-static inline size_t unkept(const uint8_t *p, const uint8_t *end, const uint8_t *kinds)
+/* Steps over stats of the shape writers give them (tag, short length, id of one or two bytes first)
+ * that are not kept. On device planes that is all there are, two an event. */
+static inline const uint8_t *skip_unkept(const uint8_t *p, const uint8_t *end, const uint8_t *kinds)
 {
-    if (end - p < 6 || p[0] != 0x22 || p[1] >= 0x80 || p[1] < 3 || p[2] != 0x08)
-        return 0;
-    uint32_t id = p[3];
-    if (id >= 0x80) {
-        if (p[4] >= 0x80)
-            return 0;
-        id = (id & 0x7f) | (uint32_t)p[4] << 7;
+    while (end - p >= 6) {
+        uint32_t head;
+        memcpy(&head, p, sizeof head);
+        if ((head & 0x00ff80ff) != 0x00080022)
+            break;
+        uint32_t id = head >> 24;
+        if (id >= 0x80) {
+            if (p[4] >= 0x80)
+                break;
+            id = (id & 0x7f) | (uint32_t)p[4] << 7;
+        }
+        const uint8_t *after = p + 2 + (head >> 8 & 0x7f);
+        if (kinds[id] != STAT_NOT_KEPT || after > end || after < p + 5)
+            break;
+        p = after;
     }
-    size_t n = (size_t)p[1] + 2;
-    return kinds[id] == STAT_NOT_KEPT && n <= (size_t)(end - p) ? n : 0;
+    return p;
 }
 
-static bool keep_stats(struct hand *h, const struct xspace_event *ev)
+static void bad_stat(struct hand *h, const struct xspace_event *ev, const uint8_t *p)
 {
-    const uint8_t *p = ev->body.p + ev->stats, *end = ev->body.p + ev->body.n;
+    struct xp_error err;
+    xp_fail(&err, XP_CORRUPT, ev->at + (uint64_t)(p - ev->body.p),
+            "the fields of an event's stat were expected here");
+    load_damage(h->load, &err);
+}
+
+/* Keeps what is to be kept of the event's stats from p on. */
+static bool keep_stats(struct hand *h, const struct xspace_event *ev, const uint8_t *p)
+{
+    const uint8_t *end = ev->body.p + ev->body.n;
     const struct plane_job *pj = h->line.pj;
+    struct xspace_stats it = xspace_stats_open(xp_span_of(p, (size_t)(end - p)), 4);
     struct side_stat kept[SIDE_MAX];
+    struct xspace_stat s;
     int n = 0;
-    while (p < end) {
-        size_t skip = unkept(p, end, pj->kinds);
-        if (skip) {
-            p += skip;
-            continue;
-        }
-        struct xspace_stats it = xspace_stats_open(xp_span_of(p, (size_t)(end - p)), 4);
-        struct xspace_stat s;
-        if (!xspace_stats_next(&it, &s)) {
-            if (it.bad) {
-                struct xp_error err;
-                xp_fail(&err, XP_CORRUPT, ev->at + (uint64_t)(it.p - ev->body.p),
-                        "the fields of an event's stat were expected here");
-                load_damage(h->load, &err);
-            }
-            break;
-        }
-        p = it.p;
+    while (it.p < end && xspace_stats_next(&it, &s)) {
         uint8_t kind = plane_job_kind(pj, s.metadata_id);
-        if (kind == STAT_NOT_KEPT || n == SIDE_MAX)
-            continue;
-        kept[n].kind = kind;
-        if (side_value(h, &s, ev->at, &kept[n]))
-            n++;
-        if (n && kept[n - 1].type == SIDE_STR && kept[n - 1].num == XP_STRPOOL_FULL)
-            return false;
+        if (kind != STAT_NOT_KEPT && n < SIDE_MAX && side_value(h, &s, ev->at, &kept[n])) {
+            if (kept[n].type == SIDE_STR && kept[n].num == XP_STRPOOL_FULL)
+                return false;
+            kept[n++].kind = kind;
+        }
+        it.p = skip_unkept(it.p, end, pj->kinds);
     }
+    if (it.bad)
+        bad_stat(h, ev, it.p);
     return !n || side_pen_add(&h->side, ev->at, kept, n, h->scratch, &h->out);
+}
+
+static inline bool look_at_stats(struct hand *h, const struct xspace_event *ev,
+                                 const uint8_t *kinds)
+{
+    const uint8_t *end = ev->body.p + ev->body.n;
+    const uint8_t *p = skip_unkept(ev->body.p + ev->stats, end, kinds);
+    return p == end || keep_stats(h, ev, p);
 }
 
 static enum xp_status on_events(void *ctx, const struct xspace_event *ev, size_t n)
@@ -265,6 +296,7 @@ static enum xp_status on_events(void *ctx, const struct xspace_event *ev, size_t
     struct hand *h = ctx;
     struct line_job *j = &h->line;
     const struct plane_job *pj = j->pj;
+    const uint8_t *kinds = pj->keeps ? pj->kinds : NULL;
     struct lane_raw *to = j->win + j->nwin;
     struct lane_raw prev = j->nwin ? to[-1] : j->last;
     bool ordered = true;
@@ -278,7 +310,7 @@ static enum xp_status on_events(void *ctx, const struct xspace_event *ev, size_t
         to->name = idmap_get(&pj->events, ev[i].metadata_id);
         if (to->name == IDMAP_NONE && (to->name = stray_name(j, ev[i].metadata_id)) == IDMAP_NONE)
             return XP_BUSY;
-        if (pj->keeps && ev[i].stats < ev[i].body.n && !keep_stats(h, &ev[i]))
+        if (kinds && !look_at_stats(h, &ev[i], kinds))
             return XP_BUSY;
         ordered &= !before(to, &prev);
         prev = *to;

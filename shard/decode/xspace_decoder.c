@@ -49,18 +49,19 @@ static const uint8_t *next_field(const uint8_t *p, const uint8_t *end, struct xs
 
 /* --- stats --- */
 
+static const struct {
+    uint32_t wire;
+    enum xspace_value type;
+} stat_values[] = {[2] = {XP_PB_FIXED64, XSPACE_DOUBLE}, [3] = {XP_PB_VARINT, XSPACE_U64},
+                   [4] = {XP_PB_VARINT, XSPACE_I64},     [5] = {XP_PB_LEN, XSPACE_STR},
+                   [6] = {XP_PB_LEN, XSPACE_BYTES},      [7] = {XP_PB_VARINT, XSPACE_REF}};
+
 static void stat_field(struct xspace_stat *s, const struct xspace_field *f)
 {
-    static const struct {
-        uint32_t wire;
-        enum xspace_value type;
-    } values[] = {[2] = {XP_PB_FIXED64, XSPACE_DOUBLE}, [3] = {XP_PB_VARINT, XSPACE_U64},
-                  [4] = {XP_PB_VARINT, XSPACE_I64},     [5] = {XP_PB_LEN, XSPACE_STR},
-                  [6] = {XP_PB_LEN, XSPACE_BYTES},      [7] = {XP_PB_VARINT, XSPACE_REF}};
     if (f->num == 1 && f->type == XP_PB_VARINT) {
         s->metadata_id = (int64_t)f->value;
-    } else if (f->num >= 2 && f->num <= 7 && f->type == values[f->num].wire) {
-        s->type = values[f->num].type;
+    } else if (f->num >= 2 && f->num <= 7 && f->type == stat_values[f->num].wire) {
+        s->type = stat_values[f->num].type;
         s->num = f->type == XP_PB_LEN ? 0 : f->value;
         s->bytes = f->type == XP_PB_LEN ? xspace_field_span(f) : (struct xp_span){0};
     }
@@ -78,10 +79,50 @@ static bool stat_parse(struct xp_span body, struct xspace_stat *s)
     return p == end;
 }
 
+/* A stat as writers write it: id, then one value, and no more. */
+static inline bool stat_fast(const uint8_t *p, const uint8_t *end, struct xspace_stat *s)
+{
+    if (end - p < 4 || end - p >= 0x80 || *p != 0x08)
+        return false;
+    uint64_t v;
+    if (!(p = xp_varint_read(p + 1, end, &v)) || p == end)
+        return false;
+    s->metadata_id = (int64_t)v;
+    uint8_t tag = *p++;
+    uint32_t num = tag >> 3, wire = tag & 7;
+    if (num < 2 || num > 7 || wire != stat_values[num].wire)
+        return false;
+    s->type = stat_values[num].type;
+    s->bytes = (struct xp_span){0};
+    if (wire == XP_PB_FIXED64) {
+        if (end - p != 8)
+            return false;
+        memcpy(&s->num, p, 8);
+        return true;
+    }
+    if (!(p = xp_varint_read(p, end, &v)))
+        return false;
+    s->num = v;
+    if (wire == XP_PB_VARINT)
+        return p == end;
+    s->num = 0;
+    s->bytes = xp_span_of(p, (size_t)v);
+    return v == (uint64_t)(end - p);
+}
+
 bool xspace_stats_next(struct xspace_stats *it, struct xspace_stat *stat)
 {
     struct xspace_field f;
     const uint8_t *q;
+    const uint8_t tag = (uint8_t)(it->field << 3 | XP_PB_LEN);
+    if (it->end - it->p > 2 && it->p[0] == tag && it->p[1] < 0x80 &&
+        it->p[1] <= it->end - it->p - 2) {
+        const uint8_t *body = it->p + 2, *after = body + it->p[1];
+        if (stat_fast(body, after, stat)) {
+            it->p = after;
+            return true;
+        }
+    }
     while ((q = next_field(it->p, it->end, &f))) {
         it->p = q;
         if (f.num != it->field || f.type != XP_PB_LEN)
