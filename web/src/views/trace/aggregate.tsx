@@ -65,12 +65,12 @@ function useSharePaint(part: number, whole: number): { width: string } {
 export function AreaTable({ trace }: { trace: Trace }) {
   const by = useSignal<Column>("self_ps");
   const down = useSignal(true);
-  const area = trace.area.value;
-  const a = trace.aggregate.value;
-  const problem = trace.aggregateProblem.value;
+  const area = trace.sum.area.value;
+  const a = trace.sum.answer.value;
+  const problem = trace.sum.problem.value;
   if (!area)
     return <p class="none">Hold <kbd>Shift</kbd> and drag over the timeline, or press <kbd>2</kbd> and drag, to sum up an area.</p>;
-  if (problem) return <ProblemPanel small problem={problem} retry={() => trace.reloadArea()} />;
+  if (problem) return <ProblemPanel small problem={problem} retry={() => trace.sum.again()} />;
   if (!a) return <Loading what="Adding up…" />;
   const planes = new Map(trace.tracks.value?.planes.map((p) => [p.plane, p.name]));
   const self = Number(a.self_ps);

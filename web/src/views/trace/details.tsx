@@ -93,10 +93,10 @@ function asText(d: EventDetails): string {
 }
 
 export function Details({ trace }: { trace: Trace }) {
-  const d = trace.details.value;
-  const problem = trace.detailsProblem.value;
-  if (problem) return <ProblemPanel small problem={problem} retry={() => trace.reloadDetails()} />;
-  if (!trace.selId.value)
+  const d = trace.event.details.value;
+  const problem = trace.event.problem.value;
+  if (problem) return <ProblemPanel small problem={problem} retry={() => void trace.event.again()} />;
+  if (!trace.event.id.value)
     return <p class="none">Click an event, or press <kbd>.</kbd> for the first one in view.</p>;
   if (!d) return <Loading what="Reading the event…" />;
   const shown = d.display_name || d.name;

@@ -15,7 +15,7 @@ export function Dock({ trace }: { trace: Trace }) {
   const total = trace.search.answer.value?.total;
   const tabs: { id: Tab; label: string; note: string }[] = [
     { id: "details", label: "Event", note: "" },
-    { id: "area", label: "Area", note: trace.aggregate.value ? shortCount(trace.aggregate.value.events) : "" },
+    { id: "area", label: "Area", note: trace.sum.answer.value ? shortCount(trace.sum.answer.value.events) : "" },
     { id: "hits", label: "Hits", note: total === undefined ? "" : shortCount(total) },
   ];
   const resize = (to: number): void => {

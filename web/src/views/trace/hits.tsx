@@ -33,7 +33,7 @@ export function Hits({ trace }: { trace: Trace }) {
           {a.hits.map((h) => {
             const row = rows.get(h.line);
             return (
-              <tr key={String(h.id)} aria-selected={String(h.id) === trace.selId.value}>
+              <tr key={String(h.id)} aria-selected={String(h.id) === trace.event.id.value}>
                 <td class="name"><div><button type="button" class="link" title={h.name} onClick={() => trace.chooseHit(h)}>{h.name || <i>no name</i>}</button></div></td>
                 <td class="number">{timestamp(big(h.begin_ps))}</td>
                 <td class="number" title={exactNs(big(h.duration_ps))}>{duration(big(h.duration_ps))}</td>

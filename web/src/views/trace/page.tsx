@@ -111,7 +111,7 @@ function TraceOf({ api, run, host, info }: { api: Api; run: string; host: string
 
 /** The canvas has no words of its own for those who cannot see it. */
 function spoken(trace: Trace): string {
-  const d = trace.details.value;
+  const d = trace.event.details.value;
   return d ? `${d.display_name || d.name}, ${duration(big(d.duration_ps))}, ${d.plane_name}, ${d.line_name}` : "";
 }
 
@@ -160,7 +160,7 @@ function Crumbs({ api, run, host, info }: { api: Api; run: string; host: string;
 function SearchBox({ trace, input }: { trace: Trace; input: { current: HTMLInputElement | null } }) {
   const { text, answer, busy, problem } = trace.search;
   const total = answer.value?.total;
-  const at = trace.selId.value ? trace.search.place(trace.selId.value) : 0;
+  const at = trace.event.id.value ? trace.search.place(trace.event.id.value) : 0;
   const keys = (e: KeyboardEvent): void => {
     if (e.key === "Enter") {
       void trace.stepHit(e.shiftKey ? -1 : 1);

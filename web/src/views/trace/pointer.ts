@@ -102,8 +102,8 @@ export function listenPointer(canvas: HTMLCanvasElement, trace: Trace, at: (p: P
   const click = (p: Pointer): void => {
     const hit = p.y < 0 ? null : trace.hitAt(p.x, p.y);
     if (hit) trace.choose(hit);
-    else if (trace.selId.peek()) trace.deselect();
-    else if (trace.area.peek()) trace.setArea(null);
+    else if (trace.event.id.peek()) trace.deselect();
+    else if (trace.sum.area.peek()) trace.setArea(null);
   };
 
   const cancel = (e: PointerEvent): void => {

@@ -6,13 +6,14 @@ import { readTheme } from "../../draw/theme";
 import { layoutRuler } from "../../layout/ruler";
 import { dark } from "../../model/theme";
 import type { Area } from "../../model/url";
+import { linesOf } from "./area";
 import { Labels } from "./labels";
 import { listenPointer, type Pointer } from "./pointer";
 import { Tip } from "./tip";
 import type { Trace } from "./trace";
 
-function areaScene(trace: Trace, a: Area | null): Scene["area"] {
-  return a && { t0: a.t0, t1: a.t1, lines: trace.areaLines(a) };
+function areaScene(a: Area | null): Scene["area"] {
+  return a && { t0: a.t0, t1: a.t1, lines: linesOf(a) };
 }
 
 export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Pointer | null } }) {
@@ -41,9 +42,9 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
         slabOf: (line) => trace.slabOf(line),
         ruler: layoutRuler(view, size.width),
         session: trace.session.peek(),
-        selected: trace.mark.peek(),
+        selected: trace.event.mark.peek(),
         hovered: trace.hover.peek()?.mark ?? null,
-        area: areaScene(trace, trace.dragging.peek() ?? trace.area.peek()),
+        area: areaScene(trace.dragging.peek() ?? trace.sum.area.peek()),
         arrows: trace.arrows(),
         cursorX: cursor.peek()?.x ?? null,
       });
@@ -53,7 +54,7 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
     const undraw = effect(() => {
       void [
         trace.view.value, trace.size.value, trace.inSight.value, trace.scrollTop.value, trace.fetcher.version.value,
-        trace.mark.value, trace.details.value, trace.hover.value, trace.area.value, trace.dragging.value,
+        trace.event.mark.value, trace.event.details.value, trace.hover.value, trace.sum.area.value, trace.dragging.value,
         trace.search.text.value, cursor.value,
       ];
       if (dark.value !== theme.dark) theme = readTheme();

@@ -1,8 +1,8 @@
 // State of one timeline: what is loaded, what is in view, what is chosen. Knows no DOM.
 import { batch, computed, effect, signal, type ReadonlySignal } from "@preact/signals";
-import { asProblem, isAbort, type Api, type Problem } from "../../api/client";
+import { asProblem, isAbort, type Api } from "../../api/client";
 import { big, type Int } from "../../api/json";
-import type { Aggregate, EventDetails, Hit } from "../../api/types";
+import type { Hit } from "../../api/types";
 import { idAt, indexOfId, type Lane } from "../../api/window";
 import type { Arrow, Mark } from "../../draw/timeline";
 import { hitLane } from "../../layout/rects";
@@ -12,10 +12,12 @@ import { Names, type Name } from "../../model/names";
 import { parseQuery } from "../../model/query";
 import { Slabs, type Slab } from "../../model/slabs";
 import { dark } from "../../model/theme";
-import { formatRows, parseRows, type Area, type TraceUrl } from "../../model/url";
+import { formatRows, type Area, type TraceUrl } from "../../model/url";
 import {
   clampView, endOf, fitView, panView, revealView, sameView, timeAt, wholeView, zoomView, type Range, type View,
 } from "../../model/view";
+import { AreaSum, sameArea } from "./area";
+import { Chosen } from "./chosen";
 import { Fetcher } from "./fetcher";
 import { Search } from "./search";
 import { TracksLoader } from "./tracks";
@@ -39,6 +41,8 @@ export class Trace {
   readonly loader: TracksLoader;
   readonly fetcher: Fetcher;
   readonly search: Search;
+  readonly event: Chosen;
+  readonly sum: AreaSum;
   readonly names = new Names(dark.peek() ? darkPalette : lightPalette);
   readonly slabs = new Slabs(SLAB_BYTES);
 
@@ -54,15 +58,7 @@ export class Trace {
   readonly hover = signal<Hover | null>(null);
   readonly said = signal(""); // short message for eyes and screen readers
 
-  readonly selId = signal("");
-  readonly mark = signal<Mark | null>(null);
-  readonly details = signal<EventDetails | null>(null);
-  readonly detailsProblem = signal<Problem | null>(null);
-
-  readonly area = signal<Area | null>(null);
   readonly dragging = signal<Area | null>(null); // while the mouse is down
-  readonly aggregate = signal<Aggregate | null>(null);
-  readonly aggregateProblem = signal<Problem | null>(null);
 
   readonly tracks;
   readonly session: ReadonlySignal<Range>;
@@ -72,16 +68,16 @@ export class Trace {
   /** Set before a discrete step, so that the address gets an entry of its own. */
   step = false;
 
-  private detailsAbort = new AbortController();
-  private areaAbort = new AbortController();
   private wantTop: number | null = null; // line to scroll to once rows are there
-  private wantReveal = false;
+  private revealLater = false; // the chosen event came before the rows
   private readonly undo: (() => void)[] = [];
 
   constructor(readonly api: Api, readonly who: { run: string; host: string }) {
     this.loader = new TracksLoader(api, who, () => this.onTracks());
     this.tracks = this.loader.tracks;
     this.search = new Search(api, who);
+    this.event = new Chosen(api, who);
+    this.sum = new AreaSum(api, who);
     this.fetcher = new Fetcher(api, who, this.slabs, this.names, (line) => this.kindOf(line));
     this.session = computed(() => {
       const t = this.tracks.value;
@@ -96,7 +92,6 @@ export class Trace {
 
   start(url: TraceUrl): void {
     this.apply(url);
-    this.wantReveal = url.sel !== "" && url.t === null;
     this.undo.push(
       effect(() => this.names.setPalette(dark.value ? darkPalette : lightPalette)),
       effect(() => this.names.setQuery(this.search.text.value.trim() ? parseQuery(this.search.text.value) : null)),
@@ -110,8 +105,8 @@ export class Trace {
     this.loader.stop();
     this.fetcher.stop();
     this.search.stop();
-    this.detailsAbort.abort();
-    this.areaAbort.abort();
+    this.event.stop();
+    this.sum.stop();
   }
 
   // --- the address ---
@@ -122,8 +117,8 @@ export class Trace {
       this.folded.value = new Set(url.folded);
       this.flat.value = new Set(url.flat);
       this.search.set(url.q, true);
-      if (url.sel !== this.selId.peek()) this.select(url.sel, false);
-      if (areaKey(url.area) !== areaKey(this.area.peek())) this.setArea(url.area, false);
+      if (url.sel !== this.event.id.peek()) this.select(url.sel, null, url.t === null);
+      if (!sameArea(url.area, this.sum.area.peek())) this.setArea(url.area, false);
       this.wantTop = url.top;
       if (url.top === null && !url.sel) this.scrollTop.value = 0;
     });
@@ -137,8 +132,8 @@ export class Trace {
       run: this.who.run,
       host: this.who.host,
       t: v && { t0: v.t0, t1: endOf(v) },
-      sel: this.selId.value,
-      area: this.area.value,
+      sel: this.event.id.value,
+      area: this.sum.area.value,
       q: this.search.text.value,
       folded: [...this.folded.value],
       flat: [...this.flat.value],
@@ -154,6 +149,10 @@ export class Trace {
 
   private onTracks(): void {
     this.fetcher.refresh();
+    // An address may name a time where there is nothing.
+    const v = this.chosen.peek();
+    if (v && !this.tracks.peek()?.loading) this.setView(clampView(v, this.session.peek()), false);
+    if (this.revealLater) this.reveal();
     this.scrollToWanted();
   }
 
@@ -205,8 +204,8 @@ export class Trace {
 
   /** The area, else the event, else everything. */
   fit(): void {
-    const a = this.area.peek();
-    const m = this.mark.peek();
+    const a = this.sum.area.peek();
+    const m = this.event.mark.peek();
     if (this.tab.peek() === "area" && a) this.setView(fitView(a, this.session.peek()), true);
     else if (m) this.setView(fitView({ t0: m.begin, t1: m.end }, this.session.peek(), 0.5), true);
     else if (a) this.setView(fitView(a, this.session.peek()), true);
@@ -309,100 +308,66 @@ export class Trace {
 
   choose(h: Hover): void {
     this.step = true;
-    this.mark.value = h.mark;
-    this.select(h.mark.id, false);
+    this.select(h.mark.id, h.mark, false);
   }
 
   chooseHit(hit: Hit): void {
     this.step = true;
     const begin = big(hit.begin_ps);
-    this.mark.value = {
-      id: String(hit.id), line: hit.line, lane: hit.lane, begin, end: begin + big(hit.duration_ps),
-    };
-    this.reveal();
-    this.select(String(hit.id), false, "hits");
+    const mark = { id: String(hit.id), line: hit.line, lane: hit.lane, begin, end: begin + big(hit.duration_ps) };
+    this.select(mark.id, mark, true, "hits");
   }
 
   chooseId(id: Int, tab: Tab = "details"): void {
     this.step = true;
-    this.select(String(id), true, tab);
+    this.select(String(id), null, true, tab);
   }
 
   deselect(): void {
     this.step = true;
-    this.select("", false);
+    this.event.clear();
   }
 
-  private select(id: string, reveal: boolean, tab: Tab = "details"): void {
-    this.detailsAbort.abort();
-    this.selId.value = id;
-    this.details.value = null;
-    this.detailsProblem.value = null;
-    if (id === "") {
-      this.mark.value = null;
-      return;
-    }
-    if (this.mark.peek()?.id !== id) this.mark.value = null;
+  private select(id: string, mark: Mark | null, reveal: boolean, tab: Tab = "details"): void {
+    if (id === "") return this.event.clear();
     this.openDock(tab);
-    this.wantReveal = reveal;
-    void this.loadDetails({ id });
-  }
-
-  reloadDetails(): void {
-    this.detailsProblem.value = null;
-    void this.loadDetails({ id: this.selId.peek() });
-  }
-
-  private async loadDetails(params: { id: string; step?: "next" | "prev" }): Promise<boolean> {
-    this.detailsAbort = new AbortController();
-    try {
-      const got = await this.api.json<EventDetails>("event", { ...this.who, ...params }, this.detailsAbort.signal);
-      batch(() => {
-        const begin = big(got.begin_ps);
-        this.selId.value = String(got.id);
-        this.mark.value = { id: String(got.id), line: got.line, lane: got.lane, begin, end: begin + big(got.duration_ps) };
-        this.details.value = got;
-        if (this.wantReveal) this.reveal();
-      });
-      return true;
-    } catch (e) {
-      if (isAbort(e)) return false;
-      if (params.step) this.say(asProblem(e).message);
-      else this.detailsProblem.value = asProblem(e);
-      return false;
-    }
+    void this.event.choose(id, mark).then((there) => {
+      if (there && reveal && !mark) this.reveal();
+    });
+    if (mark && reveal) this.reveal();
   }
 
   private reveal(): void {
-    const m = this.mark.peek();
+    const m = this.event.mark.peek();
     if (!m) return;
-    this.wantReveal = false;
-    if (this.tracks.peek() && this.size.peek().width > 0)
-      this.setView(
-        revealView(this.view.peek(), { t0: m.begin, t1: m.end }, this.session.peek(), this.size.peek().width), false);
+    this.revealLater = !this.tracks.peek();
+    if (this.revealLater) return;
+    const width = this.size.peek().width || 1000;
+    this.setView(revealView(this.view.peek(), { t0: m.begin, t1: m.end }, this.session.peek(), width), false);
     this.scrollToLine(m.line, m.lane);
   }
 
   /** `.` and `,` */
   async neighbour(dir: 1 | -1): Promise<void> {
-    const id = this.selId.peek();
-    if (id === "") {
+    if (this.event.id.peek() === "") {
       const first = this.firstInView();
       if (first) this.choose(first);
       return;
     }
-    const d = this.details.peek();
+    const d = this.event.details.peek();
     if (d && (dir > 0 ? d.next : d.previous) === null)
       return this.say(`This is the ${dir > 0 ? "last" : "first"} event of the row.`);
-    this.detailsAbort.abort();
     this.step = true;
-    this.wantReveal = true;
-    await this.loadDetails({ id, step: dir > 0 ? "next" : "prev" });
+    try {
+      if (await this.event.step(dir)) this.reveal();
+    } catch (e) {
+      this.say(asProblem(e).message);
+    }
   }
 
   /** The event at the same time on the next row that has one. */
   otherRow(dir: 1 | -1): void {
-    const m = this.mark.peek();
+    const m = this.event.mark.peek();
     if (!m) return void this.neighbour(1);
     const { rows } = this.rows.peek();
     const from = rows.findIndex((r) => r.line?.line === m.line);
@@ -417,8 +382,8 @@ export class Trace {
 
   /** Flows of the chosen event, as far as their rows are shown. */
   arrows(): Arrow[] {
-    const m = this.mark.value;
-    return (this.details.value?.flows ?? []).map((f) => {
+    const m = this.event.mark.peek();
+    return (this.event.details.peek()?.flows ?? []).map((f) => {
       const id = f.ids[0];
       const lane = (id !== undefined && this.rectOf(f.line, String(id))?.mark.lane) || 0;
       const there = { line: f.line, lane, at: big(f.begin_ps) };
@@ -430,42 +395,15 @@ export class Trace {
   // --- choosing an area ---
 
   setArea(a: Area | null, step = true): void {
-    this.areaAbort.abort();
     if (step) this.step = true;
-    this.area.value = a;
-    this.aggregate.value = null;
-    this.aggregateProblem.value = null;
-    if (!a) return;
-    this.openDock("area");
-    void this.loadArea(a);
+    this.sum.set(a);
+    if (a) this.openDock("area");
   }
 
   /** R: the chosen event's time, on its row. */
   areaFromEvent(): void {
-    const m = this.mark.peek();
+    const m = this.event.mark.peek();
     if (m && m.end > m.begin) this.setArea({ t0: m.begin, t1: m.end, rows: "" });
-  }
-
-  reloadArea(): void {
-    const a = this.area.peek();
-    if (a) this.setArea(a, false);
-  }
-
-  private async loadArea(a: Area): Promise<void> {
-    this.areaAbort = new AbortController();
-    const { signal: stopped } = this.areaAbort;
-    try {
-      const got = await this.api.json<Aggregate>(
-        "aggregate", { ...this.who, t0: a.t0, t1: a.t1, rows: a.rows || undefined, limit: 300 }, stopped);
-      this.aggregate.value = got;
-      if (got.loading) setTimeout(() => stopped.aborted || void this.loadArea(a), 1000);
-    } catch (e) {
-      if (!isAbort(e)) this.aggregateProblem.value = asProblem(e);
-    }
-  }
-
-  areaLines(a: Area): ReadonlySet<number> | null {
-    return a.rows ? new Set(parseRows(a.rows)) : null;
   }
 
   areaOf(x0: number, x1: number, lines: number[]): Area {
@@ -479,7 +417,7 @@ export class Trace {
   // --- search ---
 
   async stepHit(dir: 1 | -1): Promise<void> {
-    const m = this.mark.peek();
+    const m = this.event.mark.peek();
     const v = this.view.peek();
     const s = this.session.peek();
     const at = m ? m.begin : dir > 0 ? v.t0 - 1n : endOf(v);
@@ -508,8 +446,8 @@ export class Trace {
   back(): boolean {
     if (this.dragging.peek()) this.dragging.value = null;
     else if (this.mode.peek() !== "pan") this.mode.value = "pan";
-    else if (this.selId.peek()) this.deselect();
-    else if (this.area.peek()) this.setArea(null);
+    else if (this.event.id.peek()) this.deselect();
+    else if (this.sum.area.peek()) this.setArea(null);
     else if (this.search.text.peek()) this.search.set("");
     else if (this.dock.peek()) this.dock.value = false;
     else return false;
@@ -534,8 +472,4 @@ function toggled(set: ReadonlySet<number>, x: number): ReadonlySet<number> {
   const next = new Set(set);
   if (!next.delete(x)) next.add(x);
   return next;
-}
-
-function areaKey(a: Area | null): string {
-  return a ? `${a.t0}..${a.t1} ${a.rows}` : "";
 }
