@@ -85,9 +85,9 @@ struct op_metrics {
 struct op_db {
     struct op_metrics *ops;
     uint32_t n;
-    uint64_t total_ps;         /* last end - first begin, summed over cores */
-    uint64_t total_op_ps;      /* sum of self_ps without IDLE */
-    uint64_t total_op_norm_ps; /* the same, normalized */
+    uint64_t total_ps;                            /* last end - first begin, summed over cores */
+    uint64_t total_op_ps;                         /* sum of self_ps without IDLE */
+    uint64_t total_op_norm_ps;                    /* the same, normalized */
     uint64_t infeed_enq_ps, infeed_enq_starts_ps; /* host: see http-api 10 */
 };
 
@@ -107,10 +107,10 @@ struct op_collective {
 /* What ran on one core in one group of events. Not yet cut to the steps that all cores have. */
 struct op_step {
     int64_t group;
-    bool marked;               /* has an event in the line of steps: name and times below */
+    bool marked; /* has an event in the line of steps: name and times below */
     struct xp_span name;
-    int64_t begin_ps, end_ps;  /* device time */
-    uint64_t op_self_ps;       /* sum of self_ps */
+    int64_t begin_ps, end_ps;            /* device time */
+    uint64_t op_self_ps;                 /* sum of self_ps */
     struct op_category_time *categories; /* sorted by category; no IDLE */
     uint32_t ncategories;
     struct op_collective *collectives;
@@ -124,8 +124,8 @@ struct op_step {
 #define OP_SPARSE_CORE_KEY 1000000u /* XProf's key of a SparseCore: this + plane id */
 
 struct op_core {
-    uint32_t key;     /* as XProf counts cores within a host */
-    uint32_t plane;   /* in the host's part; meaningless after unpack */
+    uint32_t key;   /* as XProf counts cores within a host */
+    uint32_t plane; /* in the host's part; meaningless after unpack */
     bool sparse;
     bool has_details; /* the plane's stat core_details: */
     uint32_t device_ordinal, core_num, local_chip_id, global_chip_id, global_core_id;
@@ -147,7 +147,7 @@ enum op_bandwidth {
 };
 
 struct op_limits {
-    double peak_tflops; /* TFLOP/s of a core; 0: not known */
+    double peak_tflops;      /* TFLOP/s of a core; 0: not known */
     double gbs[OP_BW_COUNT]; /* GB/s */
     uint32_t ngbs;           /* how many are given: 0, 3 (GPU) or 7 (TPU) */
     bool has_cmem, has_merged_vmem, has_megacore;
@@ -165,7 +165,7 @@ struct op_host {
     uint32_t ncores;
     uint64_t busy_ps, idle_ps; /* TPU: united over the cores of a chip, summed over chips */
     bool has_mxu, has_hbm_util;
-    double mxu_percent, hbm_percent; /* stats of the host plane */
+    double mxu_percent, hbm_percent;   /* stats of the host plane */
     struct xp_span *errors, *warnings; /* of the profile, each once, sorted */
     uint32_t nerrors, nwarnings;
 };
@@ -243,8 +243,8 @@ static inline bool op_is_idle(const struct op_metrics *m)
 const struct op_metrics **op_db_sorted(const struct op_db *db, struct xp_arena *a);
 
 /* Ops of the device by framework op, with IDLE unless without_idle (http-api 13.6). */
-enum xp_status op_stats_by_framework(const struct op_db *device, bool with_idle,
-                                     struct xp_arena *a, struct op_db *out, struct xp_error *err);
+enum xp_status op_stats_by_framework(const struct op_db *device, bool with_idle, struct xp_arena *a,
+                                     struct op_db *out, struct xp_error *err);
 
 /* Rates of an op against the limits (http-api 13.9); GFLOP/s, GiB/s, FLOP/byte. */
 struct op_rates {
