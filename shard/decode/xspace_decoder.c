@@ -201,13 +201,25 @@ static inline const uint8_t *varint8(const uint8_t *p, uint64_t *v)
     return p + (__builtin_ctzll(stop) >> 3) + 1;
 }
 
+/* The same, for numbers that mostly take one byte or two. */
+static inline const uint8_t *varint_small(const uint8_t *p, uint64_t *v)
+{
+    uint16_t x;
+    memcpy(&x, p, 2);
+    if (__builtin_expect((x & 0x8080) == 0x8080, 0))
+        return varint8(p, v);
+    unsigned two = x >> 7 & 1;
+    *v = (x & 0x7fu) | ((x >> 1 & 0x3f80u) & (0u - two));
+    return p + 1 + two;
+}
+
 /* The order all writers use: 1, 2, 3, then stats. False: not so, event_parse decides. Up to 8
  * bytes behind end must be readable. */
 static inline bool event_fast(struct xspace_event *ev, const uint8_t *p, const uint8_t *end)
 {
     const uint8_t *begin = p;
     uint64_t id = 0, offset = 0, duration = 0;
-    if (p < end && *p == 0x08 && !(p = varint8(p + 1, &id)))
+    if (p < end && *p == 0x08 && !(p = varint_small(p + 1, &id)))
         return false;
     if (p < end && *p == 0x10 && !(p = varint8(p + 1, &offset)))
         return false;
