@@ -292,6 +292,18 @@ static int64_t base_of(int64_t timestamp_ns, int64_t origin_ns)
     return ps;
 }
 
+/* What a line's clock counts from. A line whose timestamp is only known at its end may be the
+ * first of its kind; it then is its own origin. */
+int64_t load_base_of(const struct load *l, int64_t timestamp_ns)
+{
+    int64_t origin = 0;
+    if (timestamp_ns > PART_WALL_NS)
+        origin = l->part->origin_ns ? l->part->origin_ns : timestamp_ns;
+    else if (timestamp_ns > FAR_NS)
+        origin = l->far_origin_ns ? l->far_origin_ns : timestamp_ns;
+    return base_of(timestamp_ns, origin);
+}
+
 static void choose_origin(struct load *l)
 {
     struct part *p = l->part;
@@ -307,14 +319,12 @@ static void choose_origin(struct load *l)
         bool near = told > PART_WALL_NS && first_wall - told < FAR_NS && told - first_wall < FAR_NS;
         p->origin_ns = near ? told : first_wall;
     }
+    if (first_far != INT64_MAX)
+        l->far_origin_ns = first_far;
     p->start_wall_ns = told ? told : p->origin_ns;
     for (uint32_t i = 0; i < p->nlines; i++) {
-        int64_t t = l->index.lines[i].timestamp_ns, origin = 0;
-        if (t > PART_WALL_NS)
-            origin = p->origin_ns;
-        else if (t > FAR_NS)
-            origin = first_far;
-        p->lines[i].base_ps = base_of(t, origin);
+        p->lines[i].timestamp_ns = l->index.lines[i].timestamp_ns;
+        p->lines[i].base_ps = load_base_of(l, p->lines[i].timestamp_ns);
     }
 }
 

@@ -61,8 +61,9 @@ struct plane_job {
     struct part_evmeta *evmeta;
     struct part_statmeta *statmeta;
     uint32_t nevmeta, evmeta_cap, nstatmeta, statmeta_cap;
-    uint8_t *kinds; /* KINDS_MIN entries by stat id */
-    bool keeps;     /* some kind of stat is kept */
+    uint8_t *kinds;    /* KINDS_MIN entries by stat id */
+    bool keeps;        /* some kind of stat is kept */
+    bool device_times; /* events may have times on the device */
     struct xp_buf stats_text;
 
     /* Ids that events use and metadata lacks. */
@@ -97,7 +98,9 @@ struct line_job {
     uint32_t nwin;
     bool sorted, far; /* in order so far; some event came later than the window allows */
     uint64_t nevents;
-    struct lane_raw last; /* handed to the builder last */
+    struct lane_raw last;      /* handed to the builder last */
+    bool shift_known;          /* some event was seen */
+    uint64_t shift, own_shift; /* device_shift_ps; of an event that has no time on the device */
     uint32_t odd;
     int64_t stray_id; /* last id without metadata, and its number */
     uint32_t stray;
@@ -147,6 +150,7 @@ struct load {
     atomic_bool cancelled;
 
     struct part *part;
+    int64_t far_origin_ns;    /* of lines that count from boot; 0: none */
     struct xp_arena *scratch; /* index, jobs */
     struct xspace_indexer *indexer;
     struct xspace_index index;
@@ -191,6 +195,8 @@ enum xp_status hand_fill(struct hand *h, uint64_t at, size_t n, struct xp_error 
 bool hand_begin_meta(struct hand *h, struct plane_job *pj);
 void plane_publish(struct hand *h, struct plane_job *pj);
 
+/* Session time of line time 0; once time's origin is chosen. */
+int64_t load_base_of(const struct load *l, int64_t timestamp_ns);
 /* Some of the index; true: it is made, or the load has failed. */
 bool hand_index(struct hand *h);
 /* Both do some of the plane's work, up to *budget bytes; true: there is no more of it. */
