@@ -110,6 +110,9 @@ void ask_json(struct ask *ask, struct xp_buf *json)
         return;
     }
     http_answer_init(&a, 200, "application/json");
+    if (!ask->compatible)
+        snprintf(a.etag, sizeof a.etag, "\"%016llx\"",
+                 (unsigned long long)xp_fnv(ask->identity, xp_buf_all(json)));
     http_answer_body(&a, json);
     ask_answer(ask, &a);
 }
