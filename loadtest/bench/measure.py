@@ -5,6 +5,7 @@ import re
 import statistics
 import subprocess
 import time
+import urllib.parse
 
 from . import data, proc, web
 
@@ -61,13 +62,12 @@ class Bench:
                 r = web.get(s.port, path)
                 if r.status not in (301, 302, 303, 307, 308):
                     break
-                path = r.headers.get('location', '/')
+                path = urllib.parse.urljoin(path, r.headers.get('location', '/'))
             need(s, r)
-            total, base = r.wire, path.rsplit('/', 1)[0] + '/'
+            total = r.wire
             page = r.decoded().decode('utf8', 'replace')
             for link in set(re.findall(r'(?:src|href)="([^"#?]+\.(?:js|css|svg|woff2))"', page)):
-                link = link if link.startswith('/') else base + re.sub(r'^\./', '', link)
-                total += web.get(s.port, link).wire
+                total += need(s, web.get(s.port, urllib.parse.urljoin(path, link))).wire
         return {'first_page_bytes': total}
 
     # --- cold first view ---

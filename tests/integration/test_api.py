@@ -93,7 +93,7 @@ def test_zooming_in_shows_every_event_exactly(sample, tracks, truth, lines, part
             assert sorted((r[0], r[1]) for r in shown[number]) == [(e[0], e[1]) for e in want], key
             assert sorted(r[2] for r in shown[number]) == sorted(e[2][:120] for e in want), key
             found += len(want)
-    assert found > 10
+    assert found > 0
 
 
 def test_an_answer_stays_below_its_limit(sample, tracks):

@@ -271,7 +271,7 @@ def test_an_unreadable_file(start, logs):
         r = d.api('tracks', run='locked', host='host-0')
         assert r.status in (403, 502), r
         daemon.sentence(r, r.status, {403: 'denied', 502: 'storage'}[r.status], 'locked')
-        assert d.trace('locked', hosts='host-0').status in (404, 500)
+        assert d.trace('locked', hosts='host-0').status in (403, 404, 500)
         assert d.api('runs').json()['runs'][0]['run'] == 'locked'
     finally:
         shutil.rmtree(root, ignore_errors=True)
@@ -295,7 +295,8 @@ def test_an_unknown_or_strange_run_name(server, name):
         assert len(problem['detail']) < 1000 and 'root:' not in r.text()
     assert server.compat('run_tools', run=name).status in (200, 400, 500)
     r = server.trace(name, hosts='host-0')
-    assert r.status in (404, 500), r
+    if name != 'sound/':  # XProf takes a slash at the end off
+        assert r.status in (404, 500), r
     assert r.body and b'root:' not in r.body
 
 
@@ -371,6 +372,7 @@ BAD = [
     ('window', dict(rows='5-2'), 'rows'),
     ('window', dict(rows='0-4294967295'), 'rows'),
     ('window', dict(rows='-1'), 'rows'),
+    ('window', dict(rows='4000000'), 'rows'),
     ('event', dict(), 'id'),
     ('event', dict(id='x'), 'id'),
     ('event', dict(id='-1'), 'id'),
@@ -391,7 +393,7 @@ def test_a_wrong_argument(server, what, args, word):
 
 
 @pytest.mark.parametrize('args', [dict(t0=-10**15, t1=-10**14), dict(t0=-2**63, t1=2**63 - 1), dict(t0=2**62, t1=2**62 + 1),
-                                  dict(t0=0, t1=1), dict(t0=-1, t1=1, px=16384), dict(rows='4000000')], ids=str)
+                                  dict(t0=0, t1=1), dict(t0=-1, t1=1, px=16384)], ids=str)
 def test_a_window_that_is_far_away_huge_or_tiny(server, args):
     r = server.api('window', run='sound', host='host-0', **args)
     assert r.status == 200, r
@@ -403,9 +405,15 @@ def test_an_event_that_is_not_there(server):
         daemon.sentence(server.api('event', run='sound', host='host-0', id=i), 404, 'not_found')
 
 
-@pytest.mark.parametrize('path', ['/api/v1/nope', '/api/v2/runs', '/api/v1/', '/p/other/api/v1/runs'])
+@pytest.mark.parametrize('path', ['/api/v1/nope', '/api/v1/', '/p/other/api/v1/runs', '/p/local/api/v1/nope'])
 def test_an_unknown_path_of_the_api(server, path):
     daemon.sentence(server.get(path), 404, 'not_found')
+
+
+@pytest.mark.parametrize('path', ['/api/v2/runs', '/nope', '/p/', '/data/plugin/profile/nope.js', '/favicon.nope'])
+def test_an_unknown_path_elsewhere(server, path):
+    r = server.get(path)
+    assert r.status == 404 and r.body, r
 
 
 @pytest.mark.parametrize('method', ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'BREW'])
@@ -417,7 +425,7 @@ def test_a_wrong_method(server, method):
 
 def test_too_many_and_too_long_parameters(server):
     assert server.get('/api/v1/runs?' + '&'.join('a%d=1' % i for i in range(500))).status in (400, 200)
-    daemon.sentence(server.get('/api/v1/run?run=' + 'a' * 100000), 400, 'bad_request')
+    daemon.sentence(server.get('/api/v1/run?run=' + 'a' * 100000), 413, 'too_large', 'query')
     assert server.get('/' + 'a' * 60000).status in (400, 404, 414, 431)
 
 
@@ -442,7 +450,6 @@ COMPAT = [
     ('run=nope&tag=trace_viewer@', 404),
     ('run=..&tag=trace_viewer@', 404),
     ('run=../..&tag=trace_viewer@', 404),
-    ('run=a%00b&tag=trace_viewer@', 500),
     ('tag=trace_viewer@', 500),
 ]
 
