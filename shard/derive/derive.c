@@ -5,13 +5,16 @@
 #include "lib/base/hash.h"
 #include "shard/derive/derive_int.h"
 
-/* What part->derived points at. The lock is held while deriving, so that the second worker waits
- * for the first one's result. */
+/* What part->derived points at. The locks are held while deriving and making, so that the second
+ * worker waits for the first one's result. */
 struct derived {
     pthread_mutex_t lock;
     struct derive d;
     bool done;
-    void *kept;
+    struct kept {
+        pthread_mutex_t lock;
+        void *p;
+    } kept[DERIVE_KEPT_COUNT];
 };
 
 static pthread_mutex_t part_lock = PTHREAD_MUTEX_INITIALIZER; /* over part->derived itself */
@@ -20,6 +23,8 @@ static void derived_free(void *p)
 {
     struct derived *x = p;
     pthread_mutex_destroy(&x->lock);
+    for (int i = 0; i < DERIVE_KEPT_COUNT; i++)
+        pthread_mutex_destroy(&x->kept[i].lock);
     free(x);
 }
 
@@ -29,6 +34,8 @@ static struct derived *derived_of(struct part *p)
     struct derived *x = p->derived;
     if (!x && (x = calloc(1, sizeof *x))) {
         pthread_mutex_init(&x->lock, NULL);
+        for (int i = 0; i < DERIVE_KEPT_COUNT; i++)
+            pthread_mutex_init(&x->kept[i].lock, NULL);
         p->derived_free = derived_free;
         p->derived = x;
     }
@@ -401,17 +408,18 @@ enum xp_status derive_get(struct part *p, const struct derive **out, struct xp_e
     return st;
 }
 
-enum xp_status derive_keep(struct part *p, derive_make_fn make, void **kept, struct xp_error *err)
+enum xp_status derive_keep(struct part *p, enum derive_kept slot, derive_make_fn make, void **kept,
+                           struct xp_error *err)
 {
     const struct derive *d;
     XP_TRY(derive_get(p, &d, err));
-    struct derived *x = p->derived;
+    struct kept *k = &((struct derived *)p->derived)->kept[slot];
     enum xp_status st = XP_OK;
-    pthread_mutex_lock(&x->lock);
-    if (!x->kept)
-        st = make(p, d, &x->kept, err);
-    *kept = x->kept;
-    pthread_mutex_unlock(&x->lock);
+    pthread_mutex_lock(&k->lock);
+    if (!k->p)
+        st = make(p, d, &k->p, err);
+    *kept = k->p;
+    pthread_mutex_unlock(&k->lock);
     return st;
 }
 
@@ -518,8 +526,7 @@ struct xp_span derive_group_name(const struct derive *d, int64_t group)
     return xp_strpool_get(&d->strings, d->group_names[group]);
 }
 
-/* A root's step name, or a step_name stat of the file's. */
-static struct xp_span step_name(struct derive_eye *eye, const struct derive_event *ev)
+struct xp_span derive_step_name(struct derive_eye *eye, const struct derive_event *ev)
 {
     const struct derive *d = eye->d;
     if (eye->line->named_by_step) {
@@ -566,7 +573,7 @@ struct xp_span derive_event_name(struct derive_eye *eye, const struct derive_eve
     }
     if (long_name)
         *long_name = display.n ? name : (struct xp_span){0};
-    struct xp_span step = step_name(eye, ev);
+    struct xp_span step = derive_step_name(eye, ev);
     if (step.n)
         return step;
     return display.n ? display : name;

@@ -151,10 +151,13 @@ struct derive {
 /* Made at the first call. The part is pinned and wholly loaded. */
 enum xp_status derive_get(struct part *p, const struct derive **out, struct xp_error *err);
 
-/* What a tool keeps with the part: made once, in memory of the part's arena. */
+/* What others keep with the part: each made once, in memory of the part's arena. Makers may ask
+ * for a different one, in no circle. */
+enum derive_kept { DERIVE_KEPT_FLOWS, DERIVE_KEPT_OP_STATS, DERIVE_KEPT_STEPS, DERIVE_KEPT_COUNT };
 typedef enum xp_status (*derive_make_fn)(struct part *p, const struct derive *d, void **kept,
                                          struct xp_error *err);
-enum xp_status derive_keep(struct part *p, derive_make_fn make, void **kept, struct xp_error *err);
+enum xp_status derive_keep(struct part *p, enum derive_kept slot, derive_make_fn make, void **kept,
+                           struct xp_error *err);
 
 /* --- events --- */
 
@@ -189,6 +192,8 @@ bool derive_flow(struct derive_eye *eye, const struct derive_event *ev, struct d
 /* What the event is called, and its long name (empty if it is called by its own name). */
 struct xp_span derive_event_name(struct derive_eye *eye, const struct derive_event *ev,
                                  struct xp_span *long_name);
+/* A root's step name, or a step_name stat of the file's; empty for other events. */
+struct xp_span derive_step_name(struct derive_eye *eye, const struct derive_event *ev);
 /* Name of a group; empty if it has none. */
 struct xp_span derive_group_name(const struct derive *d, int64_t group);
 /* "tf_exec"...; "" for those without a name. */

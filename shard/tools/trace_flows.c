@@ -292,7 +292,7 @@ static enum xp_status flows_make(struct part *p, const struct derive *d, void **
 enum xp_status trace_flows_get(struct trace_host *h, struct xp_error *err)
 {
     void *kept;
-    XP_TRY(derive_keep(h->part, flows_make, &kept, err));
+    XP_TRY(derive_keep(h->part, DERIVE_KEPT_FLOWS, flows_make, &kept, err));
     h->flows = kept;
     return XP_OK;
 }
