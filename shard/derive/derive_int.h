@@ -76,6 +76,9 @@ struct plane_walk *plane_walk_new(const struct derive_line *lines, uint32_t firs
                                   bool (*take)(const struct derive_line *l, const void *ctx),
                                   const void *ctx);
 bool plane_walk_next(struct plane_walk *w, struct plane_event *ev);
+/* Before the first next: events equal in both come in the order that XProf sees them in. Takes
+ * memory for all events. False when it is out. */
+bool plane_walk_like_xprof(struct plane_walk *w);
 bool plane_walk_failed(const struct plane_walk *w);
 void plane_walk_free(struct plane_walk *w);
 

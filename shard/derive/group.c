@@ -149,13 +149,12 @@ static bool make_node(struct grouping *g, const struct plane_event *ev, struct s
     return add_stats_contexts(g, k, &s);
 }
 
-/* Nodes of one thread, nested by time. `regions`: the line of regions made for it, or NONE. */
-static bool thread_nodes(struct grouping *g, uint32_t line, uint32_t regions)
+/* Nodes of one thread, nested by time. */
+static bool thread_nodes(struct grouping *g, uint32_t line)
 {
     struct vec events = {0};
     uint32_t first = (uint32_t)g->w->nodes.n;
-    bool ok = pick_events(g, line, NODE_KINDS, NODE_SPECIAL | EV_MARKER, &events) &&
-              (regions == NONE || pick_events(g, regions, NODE_KINDS, 0, &events));
+    bool ok = pick_events(g, line, NODE_KINDS, NODE_SPECIAL | EV_MARKER, &events);
     if (events.n)
         qsort(events.p, events.n, sizeof(struct plane_event), plane_event_order);
     struct side_cursor side;
@@ -789,12 +788,13 @@ static struct part_line *regions_line(struct grouping *g, uint32_t line, uint32_
     return out;
 }
 
-/* The line of regions of a thread, or NONE. */
-static uint32_t add_regions(struct grouping *g, uint32_t line, bool *ok)
+/* Regions carry no context in XProf: they neither flow nor lead to a group. */
+static bool add_regions(struct grouping *g, uint32_t line)
 {
     struct derive_work *w = g->w;
     uint32_t plane = line_of(g, line)->plane, start = NONE, stop = NONE;
     const struct part_plane *pl = &w->part->planes[plane];
+    bool ok = true;
     for (uint32_t i = 0; i < pl->nevmeta; i++) {
         if (!(w->d->planes[plane].evflags[i] & EV_MARKER))
             continue;
@@ -805,22 +805,18 @@ static uint32_t add_regions(struct grouping *g, uint32_t line, bool *ok)
             stop = i;
     }
     if (start == NONE || stop == NONE)
-        return NONE;
-    struct part_line *regions = regions_line(g, line, start, stop, ok);
+        return true;
+    struct part_line *regions = regions_line(g, line, start, stop, &ok);
     if (!regions)
-        return NONE;
-    const struct derive_line *of = line_of(g, line);
-    struct xp_span name = of->name;
-    int64_t tid = of->tid;
-    const struct side *side = of->side;
-    struct derive_line *l = derive_add_line(w, plane, of->line->id, name, regions);
-    *ok = l;
+        return ok;
+    struct xp_span name = line_of(g, line)->name;
+    int64_t tid = line_of(g, line)->tid;
+    struct derive_line *l = derive_add_line(w, plane, line_of(g, line)->line->id, name, regions);
     if (!l)
-        return NONE;
+        return false;
     l->tid = tid;
-    l->side = side;
     l->name = name;
-    return (uint32_t)w->lines.n - 1;
+    return true;
 }
 
 /* --- all of it --- */
@@ -848,8 +844,7 @@ static bool all_nodes(struct grouping *g)
         for (uint32_t i = first; ok && i < first + w->part->planes[p].nlines && i < nlines; i++) {
             if (!worth_walking(g, line_of(g, i)))
                 continue;
-            uint32_t regions = add_regions(g, i, &ok);
-            ok = ok && thread_nodes(g, i, regions);
+            ok = add_regions(g, i) && thread_nodes(g, i);
         }
     }
     return ok;

@@ -9,6 +9,7 @@
 
 #define NONE UINT32_MAX
 #define SCOPES_MAX 1024
+#define EXACT_ORDER_MAX 1000000 /* events of a plane whose order costs memory for each */
 
 enum { OFFLOAD_NO, OFFLOAD_START, OFFLOAD_DONE, OFFLOAD_OTHER };
 
@@ -353,6 +354,8 @@ static bool walk_plane(struct tpu_work *t)
         plane_walk_new(VEC(w->lines, struct derive_line), 0, nlines, take_line, &t->plane);
     t->eyes = calloc(nlines + 1, sizeof *t->eyes);
     bool ok = walk && t->eyes;
+    if (ok && t->offloads.n && t->pl->nevents <= EXACT_ORDER_MAX)
+        ok = plane_walk_like_xprof(walk);
     for (uint32_t i = 0; ok && i < nlines; i++)
         derive_look(&t->eyes[i], w->d, &VEC(w->lines, struct derive_line)[i]);
     bool side = t->dp->kinds & (UINT64_C(1) << STAT_TF_OP | UINT64_C(1) << STAT_SOURCE |

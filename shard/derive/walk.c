@@ -110,6 +110,134 @@ static int shorter(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
+/* --- XProf's own order --- */
+
+/* Where several events share begin and duration, XProf takes them as std::sort leaves them. Host
+ * offloads are paired in that order, so that it has to be the same: this is the introspective sort
+ * of libstdc++, whose result is a function of the order in the file. */
+#define SORT_SMALL 16
+
+static inline bool less(const struct plane_event *a, const struct plane_event *b)
+{
+    if (a->begin_ps != b->begin_ps)
+        return a->begin_ps < b->begin_ps;
+    return a->end_ps - a->begin_ps < b->end_ps - b->begin_ps;
+}
+
+static inline void swap(struct plane_event *a, struct plane_event *b)
+{
+    struct plane_event t = *a;
+    *a = *b;
+    *b = t;
+}
+
+static void median_to(struct plane_event *to, struct plane_event *a, struct plane_event *b,
+                      struct plane_event *c)
+{
+    struct plane_event *lo = less(a, b) ? a : b, *hi = less(a, b) ? b : a;
+    if (less(hi, c))
+        swap(to, hi);
+    else if (less(lo, c))
+        swap(to, c);
+    else
+        swap(to, lo);
+}
+
+static struct plane_event *partition(struct plane_event *first, struct plane_event *last,
+                                     const struct plane_event *pivot)
+{
+    for (;;) {
+        while (less(first, pivot))
+            first++;
+        last--;
+        while (less(pivot, last))
+            last--;
+        if (first >= last)
+            return first;
+        swap(first++, last);
+    }
+}
+
+struct sort_range {
+    struct plane_event *first, *last;
+    int depth;
+};
+
+static bool sort_parts(struct plane_event *ev, size_t n)
+{
+    struct vec todo = {0};
+    int depth = 0;
+    for (size_t k = n; k > 1; k >>= 1)
+        depth += 2;
+    struct sort_range *r = vec_push(&todo, sizeof *r);
+    bool ok = r;
+    if (r)
+        *r = (struct sort_range){ev, ev + n, depth};
+    while (ok && todo.n) {
+        struct sort_range x = VEC(todo, struct sort_range)[--todo.n];
+        while (ok && x.last - x.first > SORT_SMALL) {
+            if (!x.depth--) {
+                qsort(x.first, (size_t)(x.last - x.first), sizeof *ev, shorter);
+                break;
+            }
+            struct plane_event *mid = x.first + (x.last - x.first) / 2;
+            median_to(x.first, x.first + 1, mid, x.last - 1);
+            struct plane_event *cut = partition(x.first + 1, x.last, x.first);
+            r = vec_push(&todo, sizeof *r);
+            ok = r;
+            if (r)
+                *r = (struct sort_range){cut, x.last, x.depth};
+            x.last = cut;
+        }
+    }
+    vec_free(&todo);
+    return ok;
+}
+
+static void sort_insert(struct plane_event *ev, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        struct plane_event e = ev[i];
+        size_t k = i;
+        for (; k > 0 && less(&e, &ev[k - 1]); k--)
+            ev[k] = ev[k - 1];
+        ev[k] = e;
+    }
+}
+
+static int file_order(const void *a, const void *b)
+{
+    const struct plane_event *x = a, *y = b;
+    if (x->line != y->line)
+        return x->line < y->line ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+bool plane_walk_like_xprof(struct plane_walk *w)
+{
+    struct vec all = {0};
+    while (w->nheap) {
+        struct plane_event *e = vec_push(&all, sizeof *e);
+        if (!e) {
+            vec_free(&all);
+            return false;
+        }
+        take_top(w, e);
+    }
+    if (all.n) {
+        qsort(all.p, all.n, sizeof(struct plane_event), file_order);
+        if (!sort_parts(all.p, all.n)) {
+            vec_free(&all);
+            return false;
+        }
+        sort_insert(all.p, all.n);
+    }
+    vec_free(&w->batch);
+    w->batch = all;
+    w->at = 0;
+    return true;
+}
+
 bool plane_walk_next(struct plane_walk *w, struct plane_event *ev)
 {
     if (w->at < w->batch.n) {

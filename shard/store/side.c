@@ -98,8 +98,10 @@ static uint64_t find_block(const struct side *s, uint64_t at)
 /* Whether `at` cannot lie behind the cursor nor in a later block. */
 static bool in_reach(const struct side_cursor *c, uint64_t at)
 {
-    if (!c->p || c->block >= c->side->nblocks || (c->have && at <= c->at) ||
-        at < side_block(c->side, c->block)->first_at)
+    if (!c->p || c->block >= c->side->nblocks || (c->have && at <= c->at))
+        return false;
+    const struct side_block *b = side_block(c->side, c->block);
+    if (at < b->first_at || (c->p != b->data && at <= c->prev_at))
         return false;
     return c->block + 1 == c->side->nblocks || at < side_block(c->side, c->block + 1)->first_at;
 }

@@ -130,9 +130,11 @@ static enum xp_status select_event(struct trace *t)
     return kept ? XP_OK : XP_NOT_FOUND;
 }
 
-static enum xp_status run(struct trace *t, const struct tool_host *hosts, size_t n)
+static enum xp_status run(struct trace *t, const struct tool_host *hosts, size_t n, bool csv)
 {
     XP_TRY(trace_open(t, hosts, n));
+    if (csv)
+        return tool_no_csv(t->err);
     bool detail = t->req.event_name.n, search = !detail && t->req.search_prefix.n;
     if (detail)
         XP_TRY(select_event(t));
@@ -152,7 +154,7 @@ static enum xp_status streaming(const struct tool_host *hosts, size_t n,
 {
     struct trace t = {.scratch = scratch, .out = out, .err = err};
     XP_TRY(parse(args, &t.req, err));
-    enum xp_status st = run(&t, hosts, n);
+    enum xp_status st = run(&t, hosts, n, args->csv);
     trace_close(&t);
     return st;
 }
@@ -168,7 +170,9 @@ static enum xp_status whole(const struct tool_host *hosts, size_t n, const struc
     bool pb = tool_arg(args, "format", &format) && xp_span_eq(format, XP_SPAN_LIT("pb"));
     t.req.full_dma = true;
     enum xp_status st = trace_open(&t, hosts, n);
-    if (st == XP_OK && pb) {
+    if (st == XP_OK && args->csv) {
+        st = tool_no_csv(err);
+    } else if (st == XP_OK && pb) {
         t.hosts[0].index = 0;
         struct trace_window all = {.begin_ps = t.hosts[0].begin_ps,
                                    .end_ps = t.hosts[0].end_ps,

@@ -207,6 +207,7 @@ static enum xp_status own_args(struct args_work *w, struct derive_eye *eye,
     if (xp_strpool_get(&d->strings, n->display).n)
         long_name(w, xp_strpool_get(&d->strings, n->name));
     if (w->line->args == DERIVE_ARGS_OFFLOADS) {
+        push_i64(w, "_a", 1, true);
         XP_TRY(meta_body(w, n->evmeta - 1, "raw_bytes_accessed", err));
         return meta_body(w, n->start - 1, "shape_with_layout", err);
     }

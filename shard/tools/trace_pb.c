@@ -94,8 +94,8 @@ static void put_head(struct pb_work *w, bool details)
     if (details && tpu)
         put_detail(w, "full_dma", t->req.full_dma);
     if (any) {
-        put_nonzero(&w->msg, 7, (uint64_t)begin);
-        put_nonzero(&w->msg, 8, (uint64_t)end);
+        xp_pb_put_u64(&w->msg, 7, (uint64_t)begin);
+        xp_pb_put_u64(&w->msg, 8, (uint64_t)end);
     }
 }
 

@@ -3,8 +3,6 @@
 /* Serials: the answered events meet all events of the host that begin with one of them. Begins
  * are looked up lane by lane, block by block; groups of one begin are then put in XProf's order. */
 
-#define NAME_INTERNED 32 /* longer names are references in XProf, and compare as empty */
-
 struct peer {
     uint32_t group; /* which begin */
     uint32_t row;
@@ -39,13 +37,6 @@ static struct derive_eye *eye_of(struct serials *s, uint32_t line)
     return &s->eyes[line];
 }
 
-static struct xp_span order_name(struct serials *s, const struct peer *p, int64_t begin_ps)
-{
-    struct derive_event ev = {begin_ps, p->end_ps, p->at, p->name};
-    struct xp_span name = derive_event_name(eye_of(s, p->line), &ev, NULL);
-    return name.n > NAME_INTERNED ? (struct xp_span){0} : name;
-}
-
 static int peer_order(const void *a, const void *b, void *ctx)
 {
     const struct peer *x = a, *y = b;
@@ -61,10 +52,6 @@ static int peer_order(const void *a, const void *b, void *ctx)
         return x->async ? 1 : -1;
     if (!x->async && x->row != y->row)
         return x->row < y->row ? -1 : 1;
-    int64_t begin = s->begins[x->group];
-    int c = xp_span_cmp(order_name(s, x, begin), order_name(s, y, begin));
-    if (c)
-        return c;
     if (x->line != y->line)
         return x->line < y->line ? -1 : 1;
     return (x->at > y->at) - (x->at < y->at);
