@@ -183,7 +183,7 @@ const api = {
   tracks: (q, part) => ({ run: part.run, host: part.host, begin_ps: part.begin, end_ps: part.end, events: part.all.length, start_wall_ns: null, loading: false,
     bytes_done: part.bytes, bytes_total: part.bytes, planes_done: part.planes.length, planes_total: part.planes.length, partial: !!part.damage, damage: part.damage,
     planes: part.planes.map((p) => ({ plane: p.plane, name: p.name, state: "ready", events: p.lines.reduce((s, l) => s + l.events.length, 0), kind: kind(p),
-      lines: p.lines.map((l) => ({ line: l.line, id: l.id, name: l.name, events: l.events.length, lanes: l.lanes.length, begin_ps: 0, end_ps: 0, derived: false, odd: 0, overflow: 0 })) })) }),
+      lines: p.lines.map((l) => ({ line: l.line, id: l.id, name: l.name, events: l.events.length, lanes: l.lanes.length, begin_ps: l.events[0]?.begin ?? 0, end_ps: l.events.reduce((m, e) => Math.max(m, e.begin + e.dur), 0), derived: false, odd: 0, overflow: 0 })) })) }),
   event: (q, part) => {
     let e = part.events.get(Number(q.get("id")));
     if (e && q.get("step")) e = e.L.events[e.L.events.indexOf(e) + (q.get("step") === "next" ? 1 : -1)];

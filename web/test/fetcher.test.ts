@@ -6,6 +6,8 @@ import { Names } from "../src/model/names";
 import { Slabs } from "../src/model/slabs";
 import { int, row, windowOf } from "./encode";
 
+const session = { t0: 0n, t1: 1_000_000n };
+
 interface Asked {
   params: Record<string, string>;
   signal: AbortSignal;
@@ -22,11 +24,11 @@ function setup() {
       asked.push({ params: Object.fromEntries(Object.entries(params!).map(([k, v]) => [k, String(v)])), signal: signal!, answer, fail });
     });
   const slabs = new Slabs(1 << 20);
-  const fetcher = new Fetcher(api, { run: "r", host: "h" }, slabs, new Names(lightPalette), () => "device");
-  return { asked, slabs, fetcher };
+  const loaded = { now: false };
+  const fetcher = new Fetcher(api, { run: "r", host: "h" }, slabs, new Names(lightPalette), () => ({ kind: "device", settled: loaded.now, extent: session }));
+  return { asked, slabs, fetcher, loaded };
 }
 
-const session = { t0: 0n, t1: 1_000_000n };
 const need = (t0: number, span: number, lines = [0, 1]): Need => ({ view: { t0: BigInt(t0), span }, lines, pixels: 1000, session });
 const full = (a: Asked, extra: number[] = []) => {
   const { t0, t1, px, rows } = a.params;
@@ -100,6 +102,27 @@ test("what was answered while loading is asked again when more is there, and onl
   full(asked[1]!);
   await settle();
   fetcher.refresh();
+  expect(asked).toHaveLength(2);
+});
+
+test("a line that is loaded is not asked for again while others still load", async () => {
+  const { asked, fetcher, loaded } = setup();
+  loaded.now = true;
+  fetcher.want(need(0, 1_000_000));
+  full(asked[0]!, [...int(9, 1)]);
+  await settle();
+  fetcher.refresh();
+  expect(asked).toHaveLength(1);
+});
+
+test("an answer that does not satisfy is not asked for in a circle", async () => {
+  const { asked, fetcher } = setup();
+  fetcher.want(need(0, 1_000_000));
+  // Half of what was asked for.
+  asked[0]!.answer(windowOf(0, 500_000, 1000, [""], []));
+  await settle();
+  expect(asked).toHaveLength(1);
+  fetcher.want(need(0, 999_999));
   expect(asked).toHaveLength(2);
 });
 

@@ -262,7 +262,7 @@ export class Timeline {
       const n = lane.count?.[index] ?? 1;
       const label = n > 1 ? `${count(n)}× ${name.label}` : name.label;
       const text = fitText(label, (name.width / Math.max(1, Math.min(400, name.label.length))) * label.length, w - 7);
-      if (text) ctx.fillText(text, spans.x0[i]! / k + 4, top + height / 2 + 0.5);
+      if (text) ctx.fillText(text, spans.x0[i]! / k + 4, top + height / 2 + 0.5, w - 6);
     }
   }
 

@@ -10,7 +10,7 @@ export interface Slab extends Range {
   names: Name[];
   lanes: Lane[];
   exact: boolean; // every event has its rectangle: good for any zoom
-  provisional: boolean; // was made while the profile was loading
+  provisional: boolean; // the line was not loaded yet
   bytes: number;
   used: number; // clock of the last use
 }
@@ -18,6 +18,7 @@ export interface Slab extends Range {
 /** A little slack, so that a view that is a rounding away does not ask again. */
 const SLACK = 1.02;
 
+/** Does s hold all that the view can show of something that lies within b? */
 export function covers(s: Range, v: View, b: Range): boolean {
   const from = v.t0 > b.t0 ? v.t0 : b.t0;
   const end = endOf(v);
@@ -53,7 +54,7 @@ export class Slabs {
   }
 
   /** Takes in an answer for these lines; lines without rectangles get an empty slab. */
-  add(w: Window, lines: readonly number[], namesOf: (line: number) => Name[]): void {
+  add(w: Window, lines: readonly number[], namesOf: (line: number) => Name[], settled: (line: number) => boolean): void {
     const grouped = new Map<number, Lane[]>();
     for (const lane of w.lanes) {
       const lanes = grouped.get(lane.line);
@@ -72,7 +73,7 @@ export class Slabs {
         lanes,
         names: namesOf(line),
         exact: lanes.every((l) => l.hidden === 0),
-        provisional: w.loading,
+        provisional: w.loading && !settled(line),
         bytes: lanes.reduce((sum, l) => sum + laneBytes(l), 100),
         used: ++this.clock,
       });
@@ -108,8 +109,9 @@ export class Slabs {
     return best;
   }
 
-  /** Is there one that needs no asking? */
+  /** Is there one that needs no asking? Nothing of the line lies outside b. */
   has(line: number, v: View, psPerPx: number, b: Range, acceptProvisional: boolean): boolean {
+    if (endOf(v) <= b.t0 || v.t0 >= b.t1) return true;
     return (this.byLine.get(line) ?? []).some(
       (s) => (acceptProvisional || !s.provisional) && covers(s, v, b) && fine(s, psPerPx),
     );

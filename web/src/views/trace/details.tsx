@@ -8,6 +8,8 @@ import { ProblemPanel } from "../../widgets/problem";
 import { Loading } from "../../widgets/shell";
 import type { Trace } from "./trace";
 
+const FLOWS = 100; // listed
+
 function Fact({ name, children, title }: { name: string; children: preact.ComponentChildren; title?: string | undefined }) {
   return (
     <div class="fact" title={title}>
@@ -118,7 +120,8 @@ export function Details({ trace }: { trace: Trace }) {
           {d.flows.length > 0 && (
             <>
               <h3>Flows</h3>
-              <ul class="flows">{d.flows.map((f, i) => <FlowLink key={i} trace={trace} flow={f} />)}</ul>
+              <ul class="flows">{d.flows.slice(0, FLOWS).map((f, i) => <FlowLink key={i} trace={trace} flow={f} />)}</ul>
+              {d.flows.length > FLOWS && <p class="none">and {count(d.flows.length - FLOWS)} more</p>}
             </>
           )}
         </div>

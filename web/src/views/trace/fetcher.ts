@@ -10,7 +10,7 @@ import { endOf, type Range, type View } from "../../model/view";
 
 const MARGIN = 0.5; // of the view, at each side
 const MAX_PX = 16384;
-const MAX_BYTES = 1048576;
+const MAX_BYTES = 524288;
 const MIN_AGE = 80; // ms before a request is given up for a better one
 
 export interface Need {
@@ -18,6 +18,13 @@ export interface Need {
   lines: number[]; // in sight, with events
   pixels: number; // device pixels of the view
   session: Range;
+}
+
+/** What the tracks say of a line. */
+export interface LineFacts {
+  kind: Kind;
+  settled: boolean; // loaded: its events do not change any more
+  extent: Range; // where its events are
 }
 
 interface Flight extends Range {
@@ -52,13 +59,14 @@ export class Fetcher {
   private flight: Flight | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private stale = false;
+  private served: { need: Need; lines: Set<number> } | null = null; // guards against asking in a circle
 
   constructor(
     private readonly api: Api,
     private readonly who: { run: string; host: string },
     private readonly slabs: Slabs,
     private readonly names: Names,
-    private readonly kindOf: (line: number) => Kind,
+    private readonly lineOf: (line: number) => LineFacts,
   ) {}
 
   want(need: Need): void {
@@ -69,6 +77,7 @@ export class Fetcher {
   /** More of the profile is loaded: what was answered before is worth asking again. */
   refresh(): void {
     this.stale = true;
+    this.served = null;
     this.consider();
   }
 
@@ -91,7 +100,9 @@ export class Fetcher {
 
   private missing(need: Need): number[] {
     const psPerPx = need.view.span / need.pixels;
-    return need.lines.filter((line) => !this.slabs.has(line, need.view, psPerPx, need.session, !this.stale));
+    const served = this.served?.need === need ? this.served.lines : null;
+    return need.lines.filter(
+      (line) => !served?.has(line) && !this.slabs.has(line, need.view, psPerPx, this.lineOf(line).extent, !this.stale));
   }
 
   private consider(): void {
@@ -136,7 +147,7 @@ export class Fetcher {
         { run: this.who.run, host: this.who.host, t0: range.t0, t1: range.t1, px, rows: formatRows(lines), max_bytes: MAX_BYTES },
         flight.abort.signal,
       );
-      this.take(body, lines);
+      this.take(body, need, lines);
       this.lastMs.value = performance.now() - flight.began;
       this.lastBytes.value = body.length;
     } catch (e) {
@@ -150,15 +161,18 @@ export class Fetcher {
     }
   }
 
-  private take(body: Uint8Array, lines: number[]): void {
+  private take(body: Uint8Array, need: Need, asked: number[]): void {
     const w = decodeWindow(body);
+    const lines = answered(w, asked);
+    const before = this.served?.need === need ? this.served.lines : [];
+    this.served = { need, lines: new Set([...before, ...lines]) };
     const resolved = new Map<Kind, Name[]>();
-    this.slabs.add(w, answered(w, lines), (line) => {
-      const kind = this.kindOf(line);
+    this.slabs.add(w, lines, (line) => {
+      const { kind } = this.lineOf(line);
       let list = resolved.get(kind);
       if (!list) resolved.set(kind, (list = w.names.map((text) => this.names.get(text, kind))));
       return list;
-    });
+    }, (line) => this.lineOf(line).settled);
     this.version.value++;
   }
 

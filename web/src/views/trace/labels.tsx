@@ -20,7 +20,7 @@ function Heading({ trace, row }: { trace: Trace; row: Row }) {
       title={`${plane.name || "(no name)"}: ${plural(plane.events, "event")} on ${plural(lines, "line")}`}
     >
       <Icon name={folded ? "right" : "down"} />
-      <span class="name">{plane.name || <i>no name</i>}</span>
+      <span class="name">{plane.name || (state ? `plane ${plane.plane}` : <i>no name</i>)}</span>
       {state && <span class={`state ${state}`}>{state}</span>}
       <span class="count">{plane.events ? shortCount(plane.events) : state ? "" : "empty"}</span>
     </button>

@@ -18,7 +18,7 @@ import {
 } from "../../model/view";
 import { AreaSum, sameArea } from "./area";
 import { Chosen } from "./chosen";
-import { Fetcher } from "./fetcher";
+import { Fetcher, type LineFacts } from "./fetcher";
 import { Search } from "./search";
 import { TracksLoader } from "./tracks";
 
@@ -78,7 +78,7 @@ export class Trace {
     this.search = new Search(api, who);
     this.event = new Chosen(api, who);
     this.sum = new AreaSum(api, who);
-    this.fetcher = new Fetcher(api, who, this.slabs, this.names, (line) => this.kindOf(line));
+    this.fetcher = new Fetcher(api, who, this.slabs, this.names, (line) => this.lineFacts(line));
     this.session = computed(() => {
       const t = this.tracks.value;
       const t0 = big(t?.begin_ps);
@@ -143,8 +143,15 @@ export class Trace {
 
   // --- loading ---
 
-  private kindOf(line: number): "device" | "host" | "other" {
-    return this.rows.peek().byLine.get(line)?.plane.kind ?? "other";
+  private lineFacts(number: number): LineFacts {
+    const row = this.rows.peek().byLine.get(number);
+    if (!row?.line) return { kind: "other", settled: false, extent: this.session.peek() };
+    const { plane, line } = row;
+    // Nothing is asked for outside the session, so that nothing there may seem to be missing.
+    const s = this.session.peek();
+    const [t0, t1] = [big(line.begin_ps) - 1n, big(line.end_ps) + 1n];
+    const extent = { t0: t0 > s.t0 ? t0 : s.t0, t1: t1 < s.t1 ? t1 : s.t1 };
+    return { kind: plane.kind, settled: plane.state === "ready", extent };
   }
 
   private onTracks(): void {
@@ -387,7 +394,8 @@ export class Trace {
       const id = f.ids[0];
       const lane = (id !== undefined && this.rectOf(f.line, String(id))?.mark.lane) || 0;
       const there = { line: f.line, lane, at: big(f.begin_ps) };
-      const here = { line: m!.line, lane: m!.lane, at: f.direction === "out" ? m!.end : m!.begin };
+      const at = there.at < m!.begin || f.direction === "in" ? m!.begin : there.at > m!.end ? m!.end : there.at;
+      const here = { line: m!.line, lane: m!.lane, at };
       return f.direction === "out" ? { from: here, to: there } : { from: there, to: here };
     });
   }

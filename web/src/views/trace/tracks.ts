@@ -5,12 +5,14 @@ import type { Progress, Tracks } from "../../api/types";
 
 const FIRST_PROGRESS = 300; // ms without an answer before numbers are asked for
 const EVERY = 400;
+const SOON = 80; // the first planes of a large profile are there in a moment
 
 export class TracksLoader {
   readonly tracks = signal<Tracks | null>(null);
   readonly progress = signal<Progress | null>(null);
   readonly problem = signal<Problem | null>(null);
   private abort = new AbortController();
+  private asked = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
@@ -40,7 +42,8 @@ export class TracksLoader {
       const moved = !old || old.events !== got.events || old.planes_done !== got.planes_done || old.loading !== got.loading;
       if (moved || got.loading) this.tracks.value = got;
       if (moved) this.changed();
-      if (got.loading) this.timer = setTimeout(() => void this.ask(), EVERY);
+      this.asked++;
+      if (got.loading) this.timer = setTimeout(() => void this.ask(), Math.min(EVERY, SOON * this.asked));
     } catch (e) {
       if (!isAbort(e)) this.fail(asProblem(e), stopped);
     } finally {
