@@ -229,44 +229,9 @@ static bool side_value(struct hand *h, const struct xspace_stat *s, uint64_t at,
     }
 }
 
-/* --- time on the device --- */
-
-struct device_time {
-    uint64_t value[2]; /* STAT_DEVICE_OFFSET_PS, STAT_DEVICE_DURATION_PS */
-    uint8_t has;       /* bits */
-};
-
-static inline void device_note(struct device_time *dev, uint8_t kind, uint64_t value)
-{
-    dev->value[kind] = value;
-    dev->has |= (uint8_t)(1 << kind);
-}
-
-/* How the event's time on the device differs: two stats, or none. */
-static int device_stats(struct line_job *j, const struct xspace_event *ev,
-                        const struct device_time *dev, struct side_stat *to)
-{
-    uint64_t shift = j->own_shift, longer = 0;
-    if (dev->has == 3) {
-        shift = dev->value[STAT_DEVICE_OFFSET_PS] - (uint64_t)ev->offset_ps;
-        longer = dev->value[STAT_DEVICE_DURATION_PS] - (uint64_t)ev->duration_ps;
-    }
-    if (!j->shift_known) {
-        j->shift = shift;
-        j->shift_known = true;
-    }
-    if (shift == j->shift && !longer)
-        return 0;
-    to[0] = (struct side_stat){STAT_DEVICE_OFFSET_PS, SIDE_I64, shift - j->shift};
-    to[1] = (struct side_stat){STAT_DEVICE_DURATION_PS, SIDE_I64, longer};
-    return 2;
-}
-
-/* The stats of an event that writers put first, which need no general reader: of the shape they
- * give them (tag, short length, id of one or two bytes first), and either not kept or a time on the
- * device. On device planes that is all there are, two an event. */
-static inline const uint8_t *skip_common(const uint8_t *p, const uint8_t *end, const uint8_t *kinds,
-                                         struct device_time *dev)
+/* Steps over stats of the shape writers give them (tag, short length, id of one or two bytes first)
+ * that are not kept. On device planes that is all there are, two an event. */
+static inline const uint8_t *skip_unkept(const uint8_t *p, const uint8_t *end, const uint8_t *kinds)
 {
     while (end - p >= 6) {
         uint32_t head;
@@ -274,23 +239,14 @@ static inline const uint8_t *skip_common(const uint8_t *p, const uint8_t *end, c
         if ((head & 0x00ff80ff) != 0x00080022)
             break;
         uint32_t id = head >> 24;
-        const uint8_t *q = p + 4, *after = p + 2 + (head >> 8 & 0x7f);
         if (id >= 0x80) {
-            if (*q >= 0x80)
+            if (p[4] >= 0x80)
                 break;
-            id = (id & 0x7f) | (uint32_t)*q++ << 7;
+            id = (id & 0x7f) | (uint32_t)p[4] << 7;
         }
-        if (after > end || after < p + 5)
+        const uint8_t *after = p + 2 + (head >> 8 & 0x7f);
+        if (kinds[id] != STAT_NOT_KEPT || after > end || after < p + 5)
             break;
-        if (kinds[id] <= STAT_DEVICE_DURATION_PS) {
-            uint64_t value;
-            if (after - q < 2 || (*q != 0x18 && *q != 0x20) ||
-                xp_varint_read(q + 1, after, &value) != after)
-                break;
-            device_note(dev, kinds[id], value);
-        } else if (kinds[id] != STAT_NOT_KEPT) {
-            break;
-        }
         p = after;
     }
     return p;
@@ -304,15 +260,8 @@ static void bad_stat(struct hand *h, const struct xspace_event *ev, const uint8_
     load_damage(h->load, &err);
 }
 
-/* Stats that say nothing are not kept. */
-static bool worth_keeping(const struct side_stat *s)
-{
-    return s->kind != STAT_TIME_SCALE || s->type != SIDE_DOUBLE || xp_pb_double(s->num) != 1.0;
-}
-
 /* Keeps what is to be kept of the event's stats from p on. */
-static bool keep_stats(struct hand *h, const struct xspace_event *ev, const uint8_t *p,
-                       struct device_time *dev)
+static bool keep_stats(struct hand *h, const struct xspace_event *ev, const uint8_t *p)
 {
     const uint8_t *end = ev->body.p + ev->body.n;
     const struct plane_job *pj = h->line.pj;
@@ -322,38 +271,24 @@ static bool keep_stats(struct hand *h, const struct xspace_event *ev, const uint
     int n = 0;
     while (it.p < end && xspace_stats_next(&it, &s)) {
         uint8_t kind = plane_job_kind(pj, s.metadata_id);
-        if (kind <= STAT_DEVICE_DURATION_PS) {
-            if (s.type == XSPACE_U64 || s.type == XSPACE_I64)
-                device_note(dev, kind, s.num);
-        } else if (kind != STAT_NOT_KEPT && n < SIDE_MAX - 2 &&
-                   side_value(h, &s, ev->at, &kept[n])) {
+        if (kind != STAT_NOT_KEPT && n < SIDE_MAX && side_value(h, &s, ev->at, &kept[n])) {
             if (kept[n].type == SIDE_STR && kept[n].num == XP_STRPOOL_FULL)
                 return false;
-            kept[n].kind = kind;
-            n += worth_keeping(&kept[n]);
+            kept[n++].kind = kind;
         }
-        it.p = skip_common(it.p, end, pj->kinds, dev);
+        it.p = skip_unkept(it.p, end, pj->kinds);
     }
     if (it.bad)
         bad_stat(h, ev, it.p);
-    if (pj->device_times)
-        n += device_stats(&h->line, ev, dev, kept + n);
     return !n || side_pen_add(&h->side, ev->at, kept, n, h->scratch, &h->out);
 }
 
 static inline bool look_at_stats(struct hand *h, const struct xspace_event *ev,
-                                 const struct plane_job *pj)
+                                 const uint8_t *kinds)
 {
     const uint8_t *end = ev->body.p + ev->body.n;
-    struct device_time dev = {.has = 0};
-    const uint8_t *p = skip_common(ev->body.p + ev->stats, end, pj->kinds, &dev);
-    if (p != end)
-        return keep_stats(h, ev, p, &dev);
-    if (!pj->device_times)
-        return true;
-    struct side_stat kept[2];
-    int n = device_stats(&h->line, ev, &dev, kept);
-    return !n || side_pen_add(&h->side, ev->at, kept, n, h->scratch, &h->out);
+    const uint8_t *p = skip_unkept(ev->body.p + ev->stats, end, kinds);
+    return p == end || keep_stats(h, ev, p);
 }
 
 static enum xp_status on_events(void *ctx, const struct xspace_event *ev, size_t n)
@@ -361,6 +296,7 @@ static enum xp_status on_events(void *ctx, const struct xspace_event *ev, size_t
     struct hand *h = ctx;
     struct line_job *j = &h->line;
     const struct plane_job *pj = j->pj;
+    const uint8_t *kinds = pj->keeps ? pj->kinds : NULL;
     struct lane_raw *to = j->win + j->nwin;
     struct lane_raw prev = j->nwin ? to[-1] : j->last;
     bool ordered = true;
@@ -374,7 +310,7 @@ static enum xp_status on_events(void *ctx, const struct xspace_event *ev, size_t
         to->name = idmap_get(&pj->events, ev[i].metadata_id);
         if (to->name == IDMAP_NONE && (to->name = stray_name(j, ev[i].metadata_id)) == IDMAP_NONE)
             return XP_BUSY;
-        if (pj->keeps && !look_at_stats(h, &ev[i], pj))
+        if (kinds && !look_at_stats(h, &ev[i], kinds))
             return XP_BUSY;
         ordered &= !before(to, &prev);
         prev = *to;
@@ -419,9 +355,6 @@ static void line_open(struct hand *h, struct part_line *line)
     j->pj = h->pj;
     j->nwin = 0;
     j->sorted = true;
-    j->shift_known = false;
-    j->own_shift = (uint64_t)h->load->index.lines[line - h->load->part->lines].timestamp_ns * 1000;
-    j->shift = j->own_shift;
     j->far = j->merging = false;
     j->nevents = 0;
     j->last = (struct lane_raw){.begin_ps = INT64_MIN, .end_ps = INT64_MAX};
@@ -481,7 +414,6 @@ static bool line_close(struct hand *h, uint64_t *budget, bool *ok)
     j->sort_arena = NULL;
     line->odd = j->odd;
     line->sorted = j->sorted;
-    line->device_shift_ps = (int64_t)j->shift;
     return true;
 }
 
