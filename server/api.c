@@ -265,6 +265,7 @@ void api_status(struct ask *ask)
     key_i64(&j, "evictions", (int64_t)st.evictions);
     key_i64(&j, "refused", (int64_t)st.refused);
     key_i64(&j, "cancelled", (int64_t)st.cancelled);
+    key_i64(&j, "known", (int64_t)st.known);
     xp_json_obj_end(&j);
     ask_json(ask, &body);
 }

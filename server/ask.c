@@ -195,8 +195,7 @@ static void on_shard_answer(void *ctx, struct shard_answer *sa)
         return;
     }
     http_answer_init(&a, 200, sa->content_type);
-    a.body = sa->body;
-    a.body_n = sa->body_n;
+    http_answer_blob(&a, sa->body);
     a.encoded = sa->encoded;
     if (!sa->volatile_answer)
         set_etag(&a, ask->identity, sa->version);

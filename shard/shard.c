@@ -1,8 +1,11 @@
 #include "shard/shard.h"
 
 #include <stdlib.h>
+#include <time.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/hash.h"
+#include "shard/answers.h"
 #include "shard/args.h"
 #include "shard/cache.h"
 #include "shard/out.h"
@@ -17,11 +20,18 @@
  * must not refuse the queries it is there for. */
 #define SCRATCH_MIN (UINT64_C(64) << 20)
 
+/* Answers that took longer than this to make are kept; quicker ones cost less than what they
+ * would push out. */
+#define KEEP_NS (2 * UINT64_C(1000000))
+#define ANSWERS_MAX ((size_t)64 << 20)
+
 struct shard {
     struct xp_workers *workers;
     struct xp_budget budget;  /* parts */
     struct xp_budget scratch; /* what calls need while they run */
     struct cache *cache;
+    struct answers *answers;
+    _Atomic uint64_t known;
     _Atomic int calls; /* under way; shard_free waits for them */
 };
 
@@ -31,6 +41,7 @@ struct call {
     const struct tool *tool;
     enum cache_until until;
     struct args args;
+    struct xp_buf key; /* what was asked, whole: see answers.h */
     const atomic_bool *cancel;
     struct cache_handle **handles; /* one an object */
     char **hosts;
@@ -51,6 +62,8 @@ struct shard *shard_new(struct xp_workers *w, uint64_t memory_budget)
     xp_budget_init(&s->budget, memory_budget);
     xp_budget_init(&s->scratch, memory_budget / 4 > SCRATCH_MIN ? memory_budget / 4 : SCRATCH_MIN);
     s->cache = cache_new(w, &s->budget);
+    s->answers =
+        answers_new(memory_budget / 16 < ANSWERS_MAX ? (size_t)(memory_budget / 16) : ANSWERS_MAX);
     return s;
 }
 
@@ -58,8 +71,10 @@ void shard_free(struct shard *s)
 {
     if (!s)
         return;
-    XP_ASSERT(atomic_load(&s->calls) == 0);
+    while (atomic_load(&s->calls) > 0)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     cache_free(s->cache);
+    answers_free(s->answers);
     free(s);
 }
 
@@ -78,6 +93,30 @@ static struct xp_span copy_span(struct xp_span s)
     if (s.n)
         memcpy(p, s.p, s.n);
     return xp_span_of(p, s.n);
+}
+
+static void key_add(struct xp_buf *key, struct xp_span s)
+{
+    xp_buf_add(key, &s.n, sizeof s.n);
+    xp_buf_span(key, s);
+}
+
+/* Lengths go before bytes, so that no two requests have the same key. */
+static void make_key(struct call *c, const struct shard_request *req)
+{
+    xp_buf_init(&c->key, SIZE_MAX);
+    xp_buf_add(&c->key, &c->op, sizeof c->op);
+    key_add(&c->key, xp_span_str(req->tool ? req->tool : ""));
+    for (size_t i = 0; i < req->nobjects; i++) {
+        const struct shard_object *o = &req->objects[i];
+        xp_buf_add(&c->key, &o->store, sizeof o->store);
+        xp_buf_add(&c->key, &o->generation, sizeof o->generation);
+        key_add(&c->key, xp_span_str(o->key));
+    }
+    for (size_t i = 0; i < req->nargs; i++) {
+        key_add(&c->key, req->args[i].name);
+        key_add(&c->key, req->args[i].value);
+    }
 }
 
 static struct call *call_new(struct shard *s, const struct shard_request *req, shard_answer_fn fn,
@@ -101,6 +140,7 @@ static struct call *call_new(struct shard *s, const struct shard_request *req, s
         XP_ASSERT(c->hosts[i]);
         c->version = xp_fnv(c->version, xp_span_of(&req->objects[i].generation, sizeof(uint64_t)));
     }
+    make_key(c, req);
     c->fn = fn;
     c->ctx = ctx;
     atomic_fetch_add(&s->calls, 1);
@@ -119,6 +159,7 @@ static void call_free(struct call *c)
         free((void *)c->args.v[i].value.p);
     }
     free((void *)c->args.v);
+    xp_buf_fini(&c->key);
     free(c->handles);
     free(c->hosts);
     free(c);
@@ -217,8 +258,8 @@ static enum xp_status do_tool(struct call *c, struct xp_error *err)
     if (!hosts || !args)
         return xp_fail(err, XP_BUSY, 0, "the memory budget is spent");
     for (size_t i = 0; i < c->n; i++)
-        hosts[i] = (struct tool_host){cache_part(c->handles[i]), xp_span_str(c->hosts[i]),
-                                      (uint32_t)i};
+        hosts[i] =
+            (struct tool_host){cache_part(c->handles[i]), xp_span_str(c->hosts[i]), (uint32_t)i};
     for (size_t i = 0; i < c->args.n; i++)
         args[i] = (struct tool_arg){c->args.v[i].name, c->args.v[i].value};
     struct tool_args a = {args, c->args.n, c->op == SHARD_TOOL_CSV};
@@ -266,12 +307,43 @@ static bool all_ready(const struct call *c)
     return true;
 }
 
+static enum xp_status finish(struct call *c, struct xp_error *err)
+{
+    uint8_t *body;
+    size_t n;
+    XP_TRY(out_finish(&c->out, &body, &n, &c->answer.encoded, err));
+    c->answer.body = xp_blob_new(body, n);
+    c->answer.content_type = c->out.content_type;
+    return XP_OK;
+}
+
+static void keep(struct call *c)
+{
+    struct answers_item item = {c->answer.body, c->answer.content_type, c->answer.encoded};
+    answers_put(c->shard->answers, xp_buf_all(&c->key), &item);
+}
+
+/* True: the same was asked before, and the call is over. */
+static bool answer_known(struct call *c)
+{
+    struct answers_item item;
+    if (c->op == SHARD_PROGRESS || !answers_get(c->shard->answers, xp_buf_all(&c->key), &item))
+        return false;
+    c->answer.body = item.body;
+    c->answer.content_type = item.content_type;
+    c->answer.encoded = item.encoded;
+    atomic_fetch_add(&c->shard->known, 1);
+    call_end(c);
+    return true;
+}
+
 static enum xp_work_next run_call(void *ctx)
 {
     struct call *c = ctx;
     struct xp_error err = {0};
     enum xp_status status = XP_CANCELLED;
     bool ready = all_ready(c);
+    uint64_t began = xp_now_ns();
 
     c->scratch = xp_arena_new(&c->shard->scratch);
     out_init(&c->out, c->cancel);
@@ -280,9 +352,10 @@ static enum xp_work_next run_call(void *ctx)
     if (status == XP_OK && out_cancelled(&c->out))
         status = XP_CANCELLED;
     if (status == XP_OK)
-        status = out_finish(&c->out, &c->answer.body, &c->answer.body_n, &c->answer.encoded, &err);
-    c->answer.content_type = c->out.content_type;
+        status = finish(c, &err);
     c->answer.volatile_answer = !ready;
+    if (status == XP_OK && ready && xp_now_ns() - began >= KEEP_NS)
+        keep(c);
     out_fini(&c->out);
     xp_arena_free(c->scratch);
     if (status == XP_OK)
@@ -366,8 +439,7 @@ static void answer_progress(struct call *c)
     else
         xp_json_str(&j, xp_status_code(p.status));
     xp_json_obj_end(&j);
-    out_finish(&c->out, &c->answer.body, &c->answer.body_n, &c->answer.encoded, &c->answer.error);
-    c->answer.content_type = "application/json";
+    finish(c, &c->answer.error);
     c->answer.volatile_answer = true;
     out_fini(&c->out);
     call_end(c);
@@ -392,6 +464,8 @@ void shard_call(struct shard *s, const struct shard_request *req, shard_answer_f
         call_fail(c, XP_NOT_FOUND, &err);
         return;
     }
+    if (answer_known(c))
+        return;
     for (size_t i = 0; i < c->n; i++) {
         const struct shard_object *o = &req->objects[i];
         struct cache_key key = {o->store, o->key, o->generation, o->size, o->gz};
@@ -421,5 +495,6 @@ void shard_stats(struct shard *s, struct shard_stats *out)
                                 .loads = st.loads,
                                 .evictions = st.evictions,
                                 .refused = st.refused,
-                                .cancelled = st.cancelled};
+                                .cancelled = st.cancelled,
+                                .known = atomic_load(&s->known)};
 }

@@ -8,7 +8,7 @@
  * Order      shard_new -> shard_call from any thread -> shard_free (waits for calls to end).
  * Ownership  The request, its objects and args are copied where they outlive the call, except
  *            `store` and `cancel`, which the caller keeps valid until the answer. The answer's
- *            body moves to the callback, which frees it with free().
+ *            body is a reference that the callback owns.
  * Threads    The callback runs once, on a worker or (for refusals) inside shard_call.
  */
 #ifndef SHARD_H
@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 
 #include "lib/base/arena.h"
+#include "lib/base/blob.h"
 #include "lib/base/buf.h"
 #include "lib/objstore/objstore.h"
 #include "lib/run/workers.h"
@@ -64,11 +65,10 @@ struct shard_request {
 struct shard_answer {
     struct xp_error error; /* status XP_OK: the rest is the answer */
     const char *content_type;
-    uint8_t *body;
-    size_t body_n;
-    bool encoded;  /* body is gzip */
+    struct xp_blob *body; /* a reference, the callback's */
+    bool encoded;         /* body is gzip */
     bool volatile_answer; /* something is still loading: do not cache */
-    uint64_t version; /* of what was read: for the ETag, together with the request */
+    uint64_t version;     /* of what was read: for the ETag, together with the request */
 };
 
 typedef void (*shard_answer_fn)(void *ctx, struct shard_answer *a);
@@ -79,6 +79,7 @@ void shard_call(struct shard *s, const struct shard_request *req, shard_answer_f
 
 struct shard_stats {
     uint64_t parts, pinned, bytes, budget, hits, loads, evictions, refused, cancelled;
+    uint64_t known; /* answers that were kept from an earlier asking */
 };
 void shard_stats(struct shard *s, struct shard_stats *out);
 

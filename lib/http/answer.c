@@ -13,9 +13,28 @@ void http_answer_fini(struct http_answer *a)
 {
     for (int i = 0; i < a->nheaders; i++)
         free(a->owned[i]);
-    if (!a->is_static)
-        free(a->body);
+    answer_drop_body(a);
     *a = (struct http_answer){0};
+}
+
+void answer_drop_body(struct http_answer *a)
+{
+    if (a->blob)
+        xp_blob_unref(a->blob);
+    else if (!a->is_static)
+        free(a->body);
+    a->blob = NULL;
+    a->is_static = false;
+    a->body = NULL;
+    a->body_n = 0;
+}
+
+void http_answer_blob(struct http_answer *a, struct xp_blob *blob)
+{
+    answer_drop_body(a);
+    a->blob = blob;
+    a->body = blob->p;
+    a->body_n = blob->n;
 }
 
 void http_answer_header(struct http_answer *a, const char *name, struct xp_span value)
@@ -32,9 +51,7 @@ void http_answer_header(struct http_answer *a, const char *name, struct xp_span 
 
 void http_answer_body(struct http_answer *a, struct xp_buf *b)
 {
-    if (!a->is_static)
-        free(a->body);
-    a->is_static = false;
+    answer_drop_body(a);
     a->body = xp_buf_take(b, &a->body_n);
 }
 

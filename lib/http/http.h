@@ -12,7 +12,8 @@
  * answer is then dropped), and http_cancelled turns true: at once over HTTP/2, within a second
  * or so over HTTP/1.1. Long work polls it and stops early; it must still answer.
  *
- * Body       An answer owns its body: malloc'd bytes, freed after they were sent, or static
+ * Body       An answer owns its body: malloc'd bytes, freed after they were sent, a reference to
+ *            shared ones (http_answer_blob), or static
  *            bytes (never freed, never copied). `encoded` says the body is gzip already: a
  *            client that does not accept gzip gets it inflated on the way out, piece by piece.
  *            A body that is not encoded, compressible and above 1 KiB is compressed by the
@@ -36,6 +37,7 @@
 
 #include <stdatomic.h>
 
+#include "lib/base/blob.h"
 #include "lib/base/buf.h"
 #include "lib/base/status.h"
 #include "lib/run/workers.h"
@@ -78,6 +80,7 @@ struct http_answer {
     uint8_t *body;             /* malloc'd unless is_static */
     size_t body_n;
     bool is_static;
+    struct xp_blob *blob; /* the body is this one's bytes: a reference goes with the answer */
     bool encoded;                  /* body is gzip */
     bool incompressible;           /* do not compress (images, already dense) */
     char *owned[HTTP_HEADERS_MAX]; /* copies of header values, freed with the answer */
@@ -88,6 +91,8 @@ void http_answer_fini(struct http_answer *a); /* for one that was never given to
 /* name is static and in lower case, value is copied; CR, LF and other control bytes in value
  * become '_'. At most HTTP_HEADERS_MAX. */
 void http_answer_header(struct http_answer *a, const char *name, struct xp_span value);
+/* The reference becomes the answer's: shared bytes, for a body that is sent often. */
+void http_answer_blob(struct http_answer *a, struct xp_blob *blob);
 /* Moves the bytes of b into the answer. */
 void http_answer_body(struct http_answer *a, struct xp_buf *b);
 

@@ -54,6 +54,7 @@ struct http_conn {
     struct http_loop *loop;
     struct http_conn *prev, *next;
     h2o_socket_t *sock;
+    uv_stream_t *stream;             /* below sock */
     struct http_exchange *exchanges; /* attached ones */
     uint64_t progress_ms;            /* when the client last took bytes it had to take */
     uint32_t in_flight;              /* exchanges whose bytes h2o holds */
@@ -63,6 +64,7 @@ struct http_conn {
     int version;     /* of the last request; 0 before the first */
     int linger_fd;   /* a duplicate to read to its end after h2o closed; -1: none */
     bool condemned;
+    bool write_lost; /* at the last look */
 };
 
 struct http_linger {
@@ -149,6 +151,7 @@ void conn_cut(struct http_conn *c);
  * reset destroys what the client has not read yet. */
 void conn_will_linger(struct http_conn *c);
 uint32_t conn_unsent(const struct http_conn *c);
+void conn_find_lost_writes(struct http_loop *l);
 void conn_sweep(struct http_loop *l);
 void linger_sweep(struct http_loop *l, bool all);
 
@@ -184,6 +187,7 @@ void filter_register(h2o_pathconf_t *path);
 const char *http_reason(int status);
 
 /* answer.c */
+void answer_drop_body(struct http_answer *a);
 void answer_problem_json(struct xp_buf *b, int status, const char *code, const char *title,
                          struct xp_span detail, uint64_t offset);
 

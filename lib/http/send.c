@@ -38,14 +38,6 @@ static bool is_not_modified(const struct http_exchange *ex)
     return a->status == 200 && safe && a->etag[0] && request_etag_matches(ex->req, a->etag);
 }
 
-static void drop_body(struct http_answer *a)
-{
-    if (!a->is_static)
-        free(a->body);
-    a->body = NULL;
-    a->body_n = 0;
-}
-
 /* --- compression, on a worker --- */
 
 struct compression {
@@ -59,9 +51,7 @@ static void on_compressed(void *ctx)
     struct http_answer *a = &job->ex->answer;
 
     if (!job->out.failed && job->out.n) {
-        drop_body(a);
         http_answer_body(a, &job->out);
-        a->is_static = false;
         a->encoded = true;
         job->ex->recoded = true;
     }
@@ -257,7 +247,7 @@ void send_answer(struct http_exchange *ex)
     ex->variable = ex->variable || a->encoded || worth_compressing(a);
     if (is_not_modified(ex)) {
         a->status = 304;
-        drop_body(a);
+        answer_drop_body(a);
     } else if (ex->rq.accepts_gzip && worth_compressing(a)) {
         if (ex->rq.method == HTTP_HEAD)
             a->encoded = ex->recoded = true;

@@ -1,0 +1,130 @@
+#include "shard/answers.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "lib/base/hash.h"
+#include "lib/base/status.h"
+
+#define BUCKETS 1024
+
+struct entry {
+    struct entry *next;          /* in its bucket */
+    struct entry *newer, *older; /* by last use */
+    uint64_t hash;
+    struct answers_item item;
+    size_t key_n;
+    uint8_t key[];
+};
+
+struct answers {
+    pthread_mutex_t lock;
+    size_t max, bytes;
+    struct entry *newest, *oldest;
+    struct entry *buckets[BUCKETS];
+};
+
+struct answers *answers_new(size_t max_bytes)
+{
+    struct answers *a = calloc(1, sizeof *a);
+    XP_ASSERT(a);
+    pthread_mutex_init(&a->lock, NULL);
+    a->max = max_bytes;
+    return a;
+}
+
+static size_t cost_of(const struct entry *e)
+{
+    return sizeof *e + e->key_n + e->item.body->n;
+}
+
+/* --- the order of use; under the lock --- */
+
+static void unlink_order(struct answers *a, struct entry *e)
+{
+    *(e->newer ? &e->newer->older : &a->newest) = e->older;
+    *(e->older ? &e->older->newer : &a->oldest) = e->newer;
+}
+
+static void make_newest(struct answers *a, struct entry *e)
+{
+    e->newer = NULL;
+    e->older = a->newest;
+    *(a->newest ? &a->newest->newer : &a->oldest) = e;
+    a->newest = e;
+}
+
+static void drop(struct answers *a, struct entry *e)
+{
+    struct entry **p = &a->buckets[e->hash % BUCKETS];
+    while (*p != e)
+        p = &(*p)->next;
+    *p = e->next;
+    unlink_order(a, e);
+    a->bytes -= cost_of(e);
+    xp_blob_unref(e->item.body);
+    free(e);
+}
+
+void answers_free(struct answers *a)
+{
+    if (!a)
+        return;
+    while (a->oldest)
+        drop(a, a->oldest);
+    pthread_mutex_destroy(&a->lock);
+    free(a);
+}
+
+static struct entry *find(struct answers *a, struct xp_span key, uint64_t hash)
+{
+    struct entry *e = a->buckets[hash % BUCKETS];
+    while (e && !(e->hash == hash && xp_span_eq(xp_span_of(e->key, e->key_n), key)))
+        e = e->next;
+    return e;
+}
+
+bool answers_get(struct answers *a, struct xp_span key, struct answers_item *out)
+{
+    uint64_t hash = xp_hash(key);
+    pthread_mutex_lock(&a->lock);
+    struct entry *e = find(a, key, hash);
+    if (e) {
+        unlink_order(a, e);
+        make_newest(a, e);
+        *out = e->item;
+        xp_blob_ref(out->body);
+    }
+    pthread_mutex_unlock(&a->lock);
+    return e != NULL;
+}
+
+static struct entry *new_entry(struct xp_span key, uint64_t hash, const struct answers_item *item)
+{
+    struct entry *e = calloc(1, sizeof *e + key.n);
+    XP_ASSERT(e);
+    e->hash = hash;
+    e->item = *item;
+    xp_blob_ref(item->body);
+    e->key_n = key.n;
+    memcpy(e->key, key.p, key.n);
+    return e;
+}
+
+void answers_put(struct answers *a, struct xp_span key, const struct answers_item *item)
+{
+    uint64_t hash = xp_hash(key);
+    if (item->body->n > a->max / 8 || key.n > a->max / 8)
+        return;
+    pthread_mutex_lock(&a->lock);
+    if (!find(a, key, hash)) {
+        struct entry *e = new_entry(key, hash, item);
+        e->next = a->buckets[hash % BUCKETS];
+        a->buckets[hash % BUCKETS] = e;
+        make_newest(a, e);
+        a->bytes += cost_of(e);
+        while (a->bytes > a->max)
+            drop(a, a->oldest);
+    }
+    pthread_mutex_unlock(&a->lock);
+}

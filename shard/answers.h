@@ -1,0 +1,30 @@
+/* shard/answers.h - finished answers kept for who asks the same again.
+ *
+ * An answer is a function of what was asked and of the generations that it read, so the key is
+ * exactly that, whole, and nothing ever goes stale. Bodies are shared, as they were encoded; the
+ * one asked for longest ago goes first when the bytes exceed the limit.
+ *
+ * Threads: any.
+ */
+#ifndef SHARD_ANSWERS_H
+#define SHARD_ANSWERS_H
+
+#include "lib/base/blob.h"
+
+struct answers;
+
+struct answers_item {
+    struct xp_blob *body;
+    const char *content_type; /* static */
+    bool encoded;
+};
+
+struct answers *answers_new(size_t max_bytes);
+void answers_free(struct answers *a);
+
+/* True: *out is filled, its body a reference of the caller's. */
+bool answers_get(struct answers *a, struct xp_span key, struct answers_item *out);
+/* Takes a reference of its own. Bodies above an eighth of the limit are not kept. */
+void answers_put(struct answers *a, struct xp_span key, const struct answers_item *item);
+
+#endif
