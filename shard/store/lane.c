@@ -76,12 +76,7 @@ static void open_block(struct lane_cursor *c, uint64_t i)
         return;
     }
     const struct lane_block *b = lane_block(c->lane, i);
-    struct lane_unpack u = lane_unpack_open(b);
-    c->control = u.control;
-    c->p = u.p;
-    c->prev_end = u.prev_end;
-    c->prev_at = u.prev_at;
-    c->flags = u.flags;
+    lane_unpack_open(&c->unpack, b);
     c->left = b->count;
 }
 
@@ -96,13 +91,8 @@ bool lane_next(struct lane_cursor *c, struct lane_event *ev)
 {
     if (!ready(c))
         return false;
-    struct lane_unpack u = {c->control, c->p, c->prev_end, c->prev_at, c->flags};
-    lane_unpack_next(&u, ev);
+    lane_unpack_next(&c->unpack, ev);
     ev->ord = c->ord++;
-    c->control = u.control;
-    c->p = u.p;
-    c->prev_end = u.prev_end;
-    c->prev_at = u.prev_at;
     c->left--;
     return true;
 }
@@ -111,9 +101,8 @@ size_t lane_next_block(struct lane_cursor *c, struct lane_event ev[LANE_BLOCK])
 {
     if (!ready(c))
         return 0;
-    struct lane_unpack u = {c->control, c->p, c->prev_end, c->prev_at, c->flags};
     size_t n = c->left;
-    lane_unpack_many(&u, ev, n, c->ord);
+    lane_unpack_many(&c->unpack, ev, n, c->ord);
     open_block(c, c->block + 1);
     return n;
 }

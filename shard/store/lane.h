@@ -6,12 +6,11 @@
  * ascend and no two events overlap, which makes a lane cheap to pack (the gap to the previous
  * end instead of a begin), to search (at most one event spans an instant) and to summarise.
  *
- * Format     Blocks of LANE_BLOCK events. Per event four numbers: gap from the previous end
- *            (the first of a block: from the block's begin, so 0), duration, name id, distance
- *            in the file from the previous event of the lane (zigzag), each in the fewest of
- *            four lengths, told by a control byte (lane_pack.c): 8-12 bytes an event on real
- *            profiles, some 3 ns to read. Code outside store/ sees only cursors, so the format
- *            may change.
+ * Format     Blocks of LANE_BLOCK events, four columns each: gap from the previous end, duration,
+ *            name id, distance in the file from the previous event of the lane; a column's numbers
+ *            are packed in as many bits as its block needs. 4 to 8 bytes an event on real profiles;
+ *            measured against other layouts in docs/internals/store.md. Code outside store/ sees
+ *            only cursors, so the format may change.
  * Pyramid    Level 0 has one node a block, level k+1 one node for LANE_FAN nodes of level k, up
  *            to a single root.
  * Times      int64 picoseconds relative to the line's timestamp ("line time"); add
@@ -58,14 +57,21 @@ int lane_levels(const struct lane *l);                /* 0 when empty */
 uint64_t lane_nodes(const struct lane *l, int level); /* nodes on a level */
 void lane_node_get(const struct lane *l, int level, uint64_t i, struct lane_node *out);
 
+/* Where a reader is in a block; for lane_pack.c only. */
+struct lane_unpack {
+    const uint8_t *column[4];
+    int64_t prev_end, gap_base;
+    uint64_t prev_at, at_base, duration_base;
+    uint32_t name_base, i;
+    uint8_t width[4];
+    uint8_t flags;
+};
+
 struct lane_cursor {
     const struct lane *lane;
-    const uint8_t *control, *p;
     uint64_t block, ord;
     uint32_t left; /* events left in the block */
-    uint8_t flags; /* of the block */
-    int64_t prev_end;
-    uint64_t prev_at;
+    struct lane_unpack unpack;
 };
 
 /* At the first event whose end is after t_ps (so also one that spans it), or, for events of no
@@ -77,7 +83,8 @@ void lane_seek_ord(struct lane_cursor *c, const struct lane *l, uint64_t ord);
 bool lane_next(struct lane_cursor *c, struct lane_event *ev);
 /* Decodes the rest of the cursor's block at once: up to LANE_BLOCK events; 0 at the end. */
 size_t lane_next_block(struct lane_cursor *c, struct lane_event ev[LANE_BLOCK]);
-/* Only the names, of events [block * LANE_BLOCK, ...): how many; 0 behind the end. Half the time. */
+/* Only the names, of events [block * LANE_BLOCK, ...): how many; 0 behind the end. A
+ * quarter of the time. */
 size_t lane_names(const struct lane *l, uint64_t block, uint32_t names[LANE_BLOCK]);
 
 #endif

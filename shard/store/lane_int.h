@@ -66,24 +66,15 @@ static inline int64_t lane_add_sat(int64_t a, int64_t b)
 /* --- lane_pack.c: the bytes of one block --- */
 
 /* Room a packed block may need, with what the packer writes past its end. */
-#define LANE_PACK_MAX (LANE_BLOCK * 40 + 16)
+#define LANE_PACK_MAX (LANE_BLOCK * 32 + 64)
 /* Bytes that must be readable behind a packed block. */
 #define LANE_PACK_PAD 8
 
 /* Packs ev[0..n) to out; sets b->flags. Returns the bytes used. */
 size_t lane_pack(const struct lane_raw *ev, uint32_t n, struct lane_block *b, uint8_t *out);
 
-/* The events of a block one by one. */
-struct lane_unpack {
-    const uint8_t *control, *p;
-    int64_t prev_end;
-    uint64_t prev_at;
-    uint8_t flags;
-};
-static inline struct lane_unpack lane_unpack_open(const struct lane_block *b)
-{
-    return (struct lane_unpack){b->data, b->data + b->count, b->begin_ps, b->first_at, b->flags};
-}
+void lane_unpack_open(struct lane_unpack *u, const struct lane_block *b);
+/* The events of the block one by one, or many at once. */
 void lane_unpack_next(struct lane_unpack *u, struct lane_event *ev);
 void lane_unpack_many(struct lane_unpack *u, struct lane_event *ev, size_t n, uint64_t ord);
 /* The names of all events of a block. */

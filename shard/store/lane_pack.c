@@ -1,116 +1,21 @@
 #include "shard/store/lane_int.h"
 
-/* A block is one control byte an event, then the events' bytes: four little-endian numbers each
- * (gap, duration, name, distance in the file), whose lengths the control byte tells, two bits a
- * number. The lengths to choose from depend on the unit of time. All control bytes stand in front,
- * so that where an event begins is known before the one before it is read. In the space of varints,
- * whose every byte is a branch; counting 12 M events by name takes 4 ns each where it took 9. */
+/* A block is a header (four widths in bits, four bases as varints), then four columns: gap,
+ * duration, name, distance in the file. A number of a column is its difference to the column's
+ * base, in `width` bits, one behind the other from the lowest bit on. No branch depends on a
+ * number, each is found without those before it, and a column that is not asked for costs nothing.
+ *
+ * The first event has no predecessor: its gap and distance are taken to be the bases, and what a
+ * reader adds them to is the block's begin and first offset less as much. */
 
-/* Times of host tracers are whole nanoseconds; dividing by 1000 saves a byte or more of each. */
+enum { GAP, DURATION, NAME, AT, COLUMNS };
+
+/* Times of host tracers are whole nanoseconds; dividing by 1000 saves ten bits of each. */
 #define UNIT_NS 1
-/* Some event begins before its predecessor ended: gaps are zigzag. */
-#define OVERLAP 2
 
-#define BYTES(n) (UINT64_MAX >> (64 - 8 * (n)))
-
-enum field { GAP, DURATION, NAME, AT, FIELDS };
-
-/* Lengths by code; the last takes any number of the field. */
-static const uint8_t lengths[2][FIELDS][4] = {
-    {{2, 3, 4, 8}, {2, 3, 4, 8}, {1, 2, 3, 4}, {1, 2, 3, 8}},
-    {{1, 2, 3, 8}, {1, 2, 3, 8}, {1, 2, 3, 4}, {1, 2, 3, 8}},
-};
-
-static uint8_t choose_flags(const struct lane_raw *ev, uint32_t n)
-{
-    int64_t end = ev[0].begin_ps;
-    uint8_t flags = UNIT_NS;
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t gap = ev[i].begin_ps - end, dur = ev[i].end_ps - ev[i].begin_ps;
-        if (gap < 0)
-            flags |= OVERLAP;
-        if ((flags & UNIT_NS) && (gap % 1000 || dur % 1000))
-            flags &= (uint8_t)~UNIT_NS;
-        end = ev[i].end_ps;
-    }
-    return flags;
-}
-
-static inline unsigned code_of(const uint8_t len[4], uint64_t v)
-{
-    return (v > BYTES(len[0])) + (v > BYTES(len[1])) + (v > BYTES(len[2]));
-}
-
-static inline __attribute__((always_inline)) size_t pack_run(const struct lane_raw *ev, uint32_t n,
-                                                             uint8_t flags, uint8_t *out)
-{
-    const int64_t unit = flags & UNIT_NS ? 1000 : 1;
-    const uint8_t(*len)[4] = lengths[flags & UNIT_NS];
-    uint8_t *p = out + n;
-    int64_t end = ev[0].begin_ps;
-    uint64_t at = ev[0].at;
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t gap = (ev[i].begin_ps - end) / unit;
-        uint64_t v[FIELDS] = {flags & OVERLAP ? xp_zigzag(gap) : (uint64_t)gap,
-                              (uint64_t)(ev[i].end_ps - ev[i].begin_ps) / (uint64_t)unit,
-                              ev[i].name, xp_zigzag((int64_t)(ev[i].at - at))};
-        unsigned control = 0;
-#pragma GCC unroll 4
-        for (unsigned f = 0; f < FIELDS; f++) {
-            unsigned code = code_of(len[f], v[f]);
-            memcpy(p, &v[f], 8);
-            p += len[f][code];
-            control |= code << 2 * f;
-        }
-        out[i] = (uint8_t)control;
-        end = ev[i].end_ps;
-        at = ev[i].at;
-    }
-    return (size_t)(p - out);
-}
-
-size_t lane_pack(const struct lane_raw *ev, uint32_t n, struct lane_block *b, uint8_t *out)
-{
-    b->flags = choose_flags(ev, n);
-    if (b->flags == 0)
-        return pack_run(ev, n, 0, out);
-    if (b->flags == UNIT_NS)
-        return pack_run(ev, n, UNIT_NS, out);
-    return pack_run(ev, n, b->flags, out);
-}
-
-/* Where the numbers of an event lie, by control byte. */
-struct layout {
-    uint8_t at[FIELDS - 1], total; /* of all but the first number, and of the next event */
-};
-
-#define LEN(l, c, f) ((l) >> 4 * ((c) >> 2 * (f)&3) & 15)
-#define LAYOUT(g, d, n, a, c)                                                                      \
-    {                                                                                              \
-        {LEN(g, c, 0), LEN(g, c, 0) + LEN(d, c, 1), LEN(g, c, 0) + LEN(d, c, 1) + LEN(n, c, 2)},   \
-            LEN(g, c, 0) + LEN(d, c, 1) + LEN(n, c, 2) + LEN(a, c, 3)                              \
-    }
-#define LAYOUT4(g, d, n, a, c)                                                                     \
-    LAYOUT(g, d, n, a, c), LAYOUT(g, d, n, a, c + 1), LAYOUT(g, d, n, a, c + 2),                   \
-        LAYOUT(g, d, n, a, c + 3)
-#define LAYOUT16(g, d, n, a, c)                                                                    \
-    LAYOUT4(g, d, n, a, c), LAYOUT4(g, d, n, a, c + 4), LAYOUT4(g, d, n, a, c + 8),                \
-        LAYOUT4(g, d, n, a, c + 12)
-#define LAYOUT64(g, d, n, a, c)                                                                    \
-    LAYOUT16(g, d, n, a, c), LAYOUT16(g, d, n, a, c + 16), LAYOUT16(g, d, n, a, c + 32),           \
-        LAYOUT16(g, d, n, a, c + 48)
-#define LAYOUT256(g, d, n, a)                                                                      \
-    LAYOUT64(g, d, n, a, 0), LAYOUT64(g, d, n, a, 64), LAYOUT64(g, d, n, a, 128),                  \
-        LAYOUT64(g, d, n, a, 192)
-
-/* `lengths` again, a hexadecimal digit a code from the right. */
-static const struct layout layouts[2][256] = {{LAYOUT256(0x8432, 0x8432, 0x4321, 0x8321)},
-                                              {LAYOUT256(0x8321, 0x8321, 0x4321, 0x8321)}};
-
-static const uint64_t masks[2][4] = {{BYTES(2), BYTES(3), BYTES(4), BYTES(8)},
-                                     {BYTES(1), BYTES(2), BYTES(3), BYTES(8)}};
-static const uint32_t name_masks[4] = {BYTES(1) & UINT32_MAX, BYTES(2) & UINT32_MAX,
-                                       BYTES(3) & UINT32_MAX, BYTES(4) & UINT32_MAX};
+/* Wider numbers than this take 64 bits: a number begins up to 7 bits into the 8 bytes that are read
+ * for it. */
+#define WIDTH_MAX 56
 
 static inline uint64_t load64(const uint8_t *p)
 {
@@ -119,72 +24,253 @@ static inline uint64_t load64(const uint8_t *p)
     return v;
 }
 
-static inline uint32_t load32(const uint8_t *p)
+static inline void store64(uint8_t *p, uint64_t v)
 {
-    uint32_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
+    memcpy(p, &v, sizeof v);
 }
 
-static inline __attribute__((always_inline)) void unpack_one(struct lane_unpack *u, uint8_t flags,
+/* --- packing --- */
+
+struct columns {
+    uint64_t v[COLUMNS][LANE_BLOCK];
+    uint64_t base[COLUMNS]; /* gap and distance: signed */
+    uint8_t width[COLUMNS];
+};
+
+static void measure(struct columns *c, unsigned col, uint32_t n)
+{
+    uint64_t *v = c->v[col], low = v[0], high = v[0];
+    for (uint32_t i = 1; i < n; i++) {
+        low = v[i] < low ? v[i] : low;
+        high = v[i] > high ? v[i] : high;
+    }
+    unsigned width = high == low ? 0 : 64 - (unsigned)__builtin_clzll(high - low);
+    c->base[col] = low;
+    c->width[col] = (uint8_t)(width > WIDTH_MAX ? 64 : width);
+}
+
+/* The same for signed numbers of which the first does not count. */
+static void measure_steps(struct columns *c, unsigned col, uint32_t n)
+{
+    uint64_t *v = c->v[col];
+    int64_t low = n > 1 ? (int64_t)v[1] : 0, high = low;
+    for (uint32_t i = 2; i < n; i++) {
+        int64_t x = (int64_t)v[i];
+        low = x < low ? x : low;
+        high = x > high ? x : high;
+    }
+    uint64_t range = (uint64_t)high - (uint64_t)low;
+    unsigned width = range ? 64 - (unsigned)__builtin_clzll(range) : 0;
+    v[0] = (uint64_t)low;
+    c->base[col] = (uint64_t)low;
+    c->width[col] = (uint8_t)(width > WIDTH_MAX ? 64 : width);
+}
+
+static bool whole_ns(const struct columns *c, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if ((int64_t)c->v[GAP][i] % 1000 || c->v[DURATION][i] % 1000)
+            return false;
+    return true;
+}
+
+static uint8_t split(struct columns *c, const struct lane_raw *ev, uint32_t n)
+{
+    int64_t end = ev[0].begin_ps;
+    uint64_t at = ev[0].at;
+    for (uint32_t i = 0; i < n; i++) {
+        c->v[GAP][i] = (uint64_t)(ev[i].begin_ps - end); /* times are within +-LANE_TIME_MAX */
+        c->v[DURATION][i] = (uint64_t)(ev[i].end_ps - ev[i].begin_ps);
+        c->v[NAME][i] = ev[i].name;
+        c->v[AT][i] = ev[i].at - at;
+        end = ev[i].end_ps;
+        at = ev[i].at;
+    }
+    if (!whole_ns(c, n))
+        return 0;
+    for (uint32_t i = 0; i < n; i++) {
+        c->v[GAP][i] = (uint64_t)((int64_t)c->v[GAP][i] / 1000);
+        c->v[DURATION][i] /= 1000;
+    }
+    return UNIT_NS;
+}
+
+/* Up to 8 bytes are written behind the column's end. */
+static uint8_t *put_column(uint8_t *p, const uint64_t *v, uint32_t n, uint64_t base, unsigned width)
+{
+    uint64_t open = 0; /* bits not yet complete as bytes */
+    unsigned nopen = 0;
+    if (!width)
+        return p;
+    if (width > WIDTH_MAX) {
+        for (uint32_t i = 0; i < n; i++, p += 8)
+            store64(p, v[i] - base);
+        return p;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        open |= (v[i] - base) << nopen;
+        store64(p, open);
+        nopen += width;
+        p += nopen >> 3;
+        open >>= nopen & ~7u;
+        nopen &= 7;
+    }
+    return p + (nopen > 0);
+}
+
+size_t lane_pack(const struct lane_raw *ev, uint32_t n, struct lane_block *b, uint8_t *out)
+{
+    struct columns c;
+    uint8_t *p = out;
+    b->flags = split(&c, ev, n);
+    measure_steps(&c, GAP, n);
+    measure(&c, DURATION, n);
+    measure(&c, NAME, n);
+    measure_steps(&c, AT, n);
+    for (unsigned col = 0; col < COLUMNS; col++)
+        *p++ = c.width[col];
+    p = xp_varint_write(p, xp_zigzag((int64_t)c.base[GAP]));
+    p = xp_varint_write(p, c.base[DURATION]);
+    p = xp_varint_write(p, c.base[NAME]);
+    p = xp_varint_write(p, xp_zigzag((int64_t)c.base[AT]));
+    for (unsigned col = 0; col < COLUMNS; col++)
+        p = put_column(p, c.v[col], n, c.base[col], c.width[col]);
+    return (size_t)(p - out);
+}
+
+/* --- unpacking; our own bytes, always whole --- */
+
+#define ONES(n) (UINT64_MAX >> (64 - (n)))
+#define ONES8(n)                                                                                   \
+    ONES(n), ONES(n + 1), ONES(n + 2), ONES(n + 3), ONES(n + 4), ONES(n + 5), ONES(n + 6),         \
+        ONES(n + 7)
+
+static const uint64_t masks[65] = {0,         ONES8(1),  ONES8(9),  ONES8(17), ONES8(25),
+                                   ONES8(33), ONES8(41), ONES8(49), ONES8(57)};
+
+static inline uint64_t get(const uint8_t *column, unsigned width, uint32_t i)
+{
+    uint32_t bit = i * width;
+    return load64(column + (bit >> 3)) >> (bit & 7) & masks[width];
+}
+
+static const uint8_t *take(const uint8_t *p, uint64_t *v)
+{
+    *v = 0;
+    for (unsigned shift = 0;; shift += 7) {
+        *v |= (uint64_t)(*p & 0x7f) << shift;
+        if (!(*p++ & 0x80))
+            return p;
+    }
+}
+
+void lane_unpack_open(struct lane_unpack *u, const struct lane_block *b)
+{
+    uint64_t gap, duration, name, at;
+    const uint8_t *p = b->data;
+    memcpy(u->width, p, COLUMNS);
+    p = take(p + COLUMNS, &gap);
+    p = take(p, &duration);
+    p = take(p, &name);
+    p = take(p, &at);
+    for (unsigned col = 0; col < COLUMNS; col++) {
+        u->column[col] = p;
+        p += (u->width[col] * (uint32_t)b->count + 7) / 8;
+    }
+    u->flags = b->flags;
+    int64_t unit = b->flags & UNIT_NS ? 1000 : 1;
+    u->i = 0;
+    u->gap_base = xp_unzigzag(gap) * unit;
+    u->duration_base = duration * (uint64_t)unit;
+    u->name_base = (uint32_t)name;
+    u->at_base = (uint64_t)xp_unzigzag(at);
+    u->prev_end = (int64_t)((uint64_t)b->begin_ps - (uint64_t)u->gap_base);
+    u->prev_at = b->first_at - u->at_base;
+}
+
+static inline __attribute__((always_inline)) void unpack_one(struct lane_unpack *u, uint64_t unit,
                                                              struct lane_event *ev)
 {
-    const int64_t unit = flags & UNIT_NS ? 1000 : 1;
-    const uint64_t *mask = masks[flags & UNIT_NS];
-    unsigned c = *u->control++;
-    const struct layout *l = &layouts[flags & UNIT_NS][c];
-    uint64_t gap = load64(u->p) & mask[c & 3];
-    int64_t step = flags & OVERLAP ? xp_unzigzag(gap) : (int64_t)gap;
-    ev->begin_ps = u->prev_end + step * unit;
-    ev->end_ps = ev->begin_ps + (int64_t)(load64(u->p + l->at[0]) & mask[c >> 2 & 3]) * unit;
-    ev->name = load32(u->p + l->at[1]) & name_masks[c >> 4 & 3];
-    ev->at = u->prev_at + (uint64_t)xp_unzigzag(load64(u->p + l->at[2]) & masks[1][c >> 6]);
-    u->p += l->total;
+    uint32_t i = u->i++;
+    uint64_t gap = get(u->column[GAP], u->width[GAP], i) * unit;
+    uint64_t duration = get(u->column[DURATION], u->width[DURATION], i) * unit + u->duration_base;
+    ev->begin_ps = (int64_t)((uint64_t)u->prev_end + (uint64_t)u->gap_base + gap);
+    ev->end_ps = ev->begin_ps + (int64_t)duration;
+    ev->name = u->name_base + (uint32_t)get(u->column[NAME], u->width[NAME], i);
+    ev->at = u->prev_at + u->at_base + get(u->column[AT], u->width[AT], i);
     u->prev_end = ev->end_ps;
     u->prev_at = ev->at;
 }
 
 void lane_unpack_next(struct lane_unpack *u, struct lane_event *ev)
 {
-    unpack_one(u, u->flags, ev);
+    unpack_one(u, u->flags & UNIT_NS ? 1000 : 1, ev);
 }
 
-static inline __attribute__((always_inline)) void
-unpack_run(struct lane_unpack *u, uint8_t flags, struct lane_event *ev, size_t n, uint64_t ord)
+/* A column from one number on, in registers. */
+struct run {
+    const uint8_t *column;
+    uint64_t mask;
+    uint32_t bit, width;
+};
+
+static inline struct run run_open(const struct lane_unpack *u, unsigned col)
 {
-    struct lane_unpack at = *u;
+    return (struct run){u->column[col], masks[u->width[col]], u->i * u->width[col], u->width[col]};
+}
+
+static inline uint64_t run_next(struct run *r)
+{
+    uint64_t v = load64(r->column + (r->bit >> 3)) >> (r->bit & 7) & r->mask;
+    r->bit += r->width;
+    return v;
+}
+
+/* Two columns at a time: more do not fit the registers. */
+static inline __attribute__((always_inline)) void unpack_times(struct lane_unpack *u, uint64_t unit,
+                                                               struct lane_event *ev, size_t n)
+{
+    struct run gaps = run_open(u, GAP), durations = run_open(u, DURATION);
+    uint64_t gap_base = (uint64_t)u->gap_base, duration_base = u->duration_base;
+    uint64_t end = (uint64_t)u->prev_end;
     for (size_t i = 0; i < n; i++) {
-        unpack_one(&at, flags, &ev[i]);
+        uint64_t begin = end + gap_base + run_next(&gaps) * unit;
+        end = begin + duration_base + run_next(&durations) * unit;
+        ev[i].begin_ps = (int64_t)begin;
+        ev[i].end_ps = (int64_t)end;
+    }
+    u->prev_end = (int64_t)end;
+}
+
+static inline void unpack_rest(struct lane_unpack *u, struct lane_event *ev, size_t n, uint64_t ord)
+{
+    struct run names = run_open(u, NAME), ats = run_open(u, AT);
+    uint64_t at = u->prev_at, at_base = u->at_base;
+    uint32_t name_base = u->name_base;
+    for (size_t i = 0; i < n; i++) {
+        at += at_base + run_next(&ats);
+        ev[i].name = name_base + (uint32_t)run_next(&names);
+        ev[i].at = at;
         ev[i].ord = ord + i;
     }
-    *u = at;
+    u->prev_at = at;
 }
 
 void lane_unpack_many(struct lane_unpack *u, struct lane_event *ev, size_t n, uint64_t ord)
 {
-    if (u->flags == UNIT_NS)
-        unpack_run(u, UNIT_NS, ev, n, ord);
-    else if (u->flags == 0)
-        unpack_run(u, 0, ev, n, ord);
+    if (u->flags & UNIT_NS)
+        unpack_times(u, 1000, ev, n);
     else
-        unpack_run(u, u->flags, ev, n, ord);
-}
-
-static inline __attribute__((always_inline)) void names_run(const struct lane_block *b,
-                                                            uint8_t flags, uint32_t *names)
-{
-    const uint8_t *control = b->data, *p = b->data + b->count;
-    for (size_t i = 0; i < b->count; i++) {
-        const struct layout *l = &layouts[flags & UNIT_NS][control[i]];
-        names[i] = load32(p + l->at[1]) & name_masks[control[i] >> 4 & 3];
-        p += l->total;
-    }
+        unpack_times(u, 1, ev, n);
+    unpack_rest(u, ev, n, ord);
+    u->i += (uint32_t)n;
 }
 
 void lane_unpack_names(const struct lane_block *b, uint32_t *names)
 {
-    if (b->flags & UNIT_NS)
-        names_run(b, UNIT_NS, names);
-    else
-        names_run(b, 0, names);
+    struct lane_unpack u;
+    lane_unpack_open(&u, b);
+    struct run run = run_open(&u, NAME);
+    for (uint32_t i = 0; i < b->count; i++)
+        names[i] = u.name_base + (uint32_t)run_next(&run);
 }

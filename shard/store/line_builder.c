@@ -74,7 +74,8 @@ static bool flush_segment(struct lane_pen *pen, struct xp_arena *scratch, struct
     return true;
 }
 
-static bool flush_block(struct lane_pen *pen, struct xp_arena *scratch, struct xp_bump *out)
+static bool flush_block(struct lane_pen *pen, bool last, struct xp_arena *scratch,
+                        struct xp_bump *out)
 {
     uint8_t packed[LANE_PACK_MAX];
     if (pen->nblk == LANE_SEG && !flush_segment(pen, scratch, out))
@@ -89,6 +90,10 @@ static bool flush_block(struct lane_pen *pen, struct xp_arena *scratch, struct x
     if (!data)
         return false;
     memcpy(data, packed, n);
+    /* What follows may serve as the padding, but not behind the last block: it may be written when
+     * this lane is read already. */
+    if (!last && out->at == data + n + LANE_PACK_PAD)
+        out->at -= LANE_PACK_PAD;
     b->data = data;
     b->bytes = (uint16_t)n;
     pen->nblk++;
@@ -99,7 +104,7 @@ static bool flush_block(struct lane_pen *pen, struct xp_arena *scratch, struct x
 bool lane_pen_add(struct lane_pen *pen, const struct lane_raw *ev, struct xp_arena *scratch,
                   struct xp_bump *out)
 {
-    if (pen->n == LANE_BLOCK && !flush_block(pen, scratch, out))
+    if (pen->n == LANE_BLOCK && !flush_block(pen, false, scratch, out))
         return false;
     pen->ev[pen->n++] = *ev;
     return true;
@@ -164,7 +169,7 @@ static bool build_up(struct lane *l, struct xp_bump *out)
 struct lane *lane_pen_end(struct lane_pen *pen, struct xp_arena *scratch, struct xp_bump *out)
 {
     struct lane *l = xp_bump_alloc(out, sizeof *l, _Alignof(struct lane));
-    if (!l || (pen->n && !flush_block(pen, scratch, out)))
+    if (!l || (pen->n && !flush_block(pen, true, scratch, out)))
         return NULL;
     *l = (struct lane){0};
     uint64_t last = pen->nblk;
