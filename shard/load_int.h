@@ -98,9 +98,9 @@ struct line_job {
     uint32_t nwin;
     bool sorted, far; /* in order so far; some event came later than the window allows */
     uint64_t nevents;
-    struct lane_raw last;      /* handed to the builder last */
-    bool shift_known;          /* some event was seen */
-    uint64_t shift, own_shift; /* device_shift_ps; of an event that has no time on the device */
+    struct lane_raw last; /* handed to the builder last */
+    bool device;          /* times on the device are kept */
+    uint64_t own_shift;   /* of an event that has none */
     uint32_t odd;
     int64_t stray_id; /* last id without metadata, and its number */
     uint32_t stray;
@@ -132,6 +132,7 @@ struct hand {
     struct xspace_decoder *dec;
     struct line_builder *builder;
     struct side_pen side;
+    struct device_pen device;
     uint64_t pos, end;  /* of the message being decoded */
     uint64_t extent;    /* end of what will be read soon */
     bool open;          /* the decoder is inside it */

@@ -229,9 +229,67 @@ static bool side_value(struct hand *h, const struct xspace_stat *s, uint64_t at,
     }
 }
 
-/* Steps over stats of the shape writers give them (tag, short length, id of one or two bytes first)
- * that are not kept. On device planes that is all there are, two an event. */
-static inline const uint8_t *skip_unkept(const uint8_t *p, const uint8_t *end, const uint8_t *kinds)
+/* --- time on the device --- */
+
+struct device_time {
+    uint64_t value[2]; /* STAT_DEVICE_OFFSET_PS, STAT_DEVICE_DURATION_PS */
+    uint8_t has;       /* bits */
+};
+
+static inline void device_note(struct device_time *dev, uint8_t kind, uint64_t value)
+{
+    dev->value[kind] = value;
+    dev->has |= (uint8_t)(1 << kind);
+}
+
+static inline bool device_keep(struct hand *h, const struct xspace_event *ev,
+                               const struct device_time *dev)
+{
+    uint64_t shift = h->line.own_shift, longer = 0;
+    if (dev->has == 3) {
+        shift = dev->value[STAT_DEVICE_OFFSET_PS] - (uint64_t)ev->offset_ps;
+        longer = dev->value[STAT_DEVICE_DURATION_PS] - (uint64_t)ev->duration_ps;
+    }
+    return device_pen_add(&h->device, &h->out, shift, longer);
+}
+
+/* Only tools about ops ask for them. A line whose name comes after its events keeps them. */
+static bool device_wanted(struct hand *h)
+{
+    static const char *const names[] = {"XLA Ops", "Steps", "Sparse Core Ops", "Sparse Core Steps",
+                                        "Sparse Core Modules"};
+    struct xspace_line known;
+    if (!h->pj->device_times || !xspace_decoder_line(h->dec, &known))
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!known.name.n || xp_span_eq(known.name, xp_span_str(names[i])))
+            return true;
+    return false;
+}
+
+/* A varint of exactly n bytes; bytes up to `end` may be read. */
+static inline bool varint_of(const uint8_t *p, size_t n, const uint8_t *end, uint64_t *v)
+{
+    uint64_t w;
+    if (n > 8 || end - p < 8)
+        return xp_varint_read(p, p + n, v) == p + n;
+    memcpy(&w, p, 8);
+    w &= UINT64_MAX >> (64 - 8 * n);
+    uint64_t more = UINT64_C(0x8080808080808080) & (UINT64_MAX >> (64 - 8 * n)) >> 8;
+    if ((w & UINT64_C(0x8080808080808080)) != more)
+        return false;
+    w &= UINT64_C(0x7f7f7f7f7f7f7f7f);
+    w = (w & UINT64_C(0x007f007f007f007f)) | (w & UINT64_C(0x7f007f007f007f00)) >> 1;
+    w = (w & UINT64_C(0x00003fff00003fff)) | (w & UINT64_C(0x3fff00003fff0000)) >> 2;
+    *v = (w & UINT64_C(0x0fffffff)) | (w & UINT64_C(0x0fffffff00000000)) >> 4;
+    return true;
+}
+
+/* The stats of an event that writers put first, which need no general reader: of the shape they
+ * give them (tag, short length, id of one or two bytes first), and either not kept or a time on the
+ * device. On device planes that is all there are, two an event. */
+static inline const uint8_t *skip_common(const uint8_t *p, const uint8_t *end, const uint8_t *kinds,
+                                         struct device_time *dev)
 {
     while (end - p >= 6) {
         uint32_t head;
@@ -239,14 +297,23 @@ static inline const uint8_t *skip_unkept(const uint8_t *p, const uint8_t *end, c
         if ((head & 0x00ff80ff) != 0x00080022)
             break;
         uint32_t id = head >> 24;
+        const uint8_t *q = p + 4, *after = p + 2 + (head >> 8 & 0x7f);
         if (id >= 0x80) {
-            if (p[4] >= 0x80)
+            if (*q >= 0x80)
                 break;
-            id = (id & 0x7f) | (uint32_t)p[4] << 7;
+            id = (id & 0x7f) | (uint32_t)*q++ << 7;
         }
-        const uint8_t *after = p + 2 + (head >> 8 & 0x7f);
-        if (kinds[id] != STAT_NOT_KEPT || after > end || after < p + 5)
+        if (after > end || after < p + 5)
             break;
+        if (kinds[id] <= STAT_DEVICE_DURATION_PS) {
+            uint64_t value;
+            if (after - q < 2 || (*q != 0x18 && *q != 0x20) ||
+                !varint_of(q + 1, (size_t)(after - q - 1), end, &value))
+                break;
+            device_note(dev, kinds[id], value);
+        } else if (kinds[id] != STAT_NOT_KEPT) {
+            break;
+        }
         p = after;
     }
     return p;
@@ -260,8 +327,15 @@ static void bad_stat(struct hand *h, const struct xspace_event *ev, const uint8_
     load_damage(h->load, &err);
 }
 
+/* Stats that say nothing are not kept. */
+static bool worth_keeping(const struct side_stat *s)
+{
+    return s->kind != STAT_TIME_SCALE || s->type != SIDE_DOUBLE || xp_pb_double(s->num) != 1.0;
+}
+
 /* Keeps what is to be kept of the event's stats from p on. */
-static bool keep_stats(struct hand *h, const struct xspace_event *ev, const uint8_t *p)
+static bool keep_stats(struct hand *h, const struct xspace_event *ev, const uint8_t *p,
+                       struct device_time *dev)
 {
     const uint8_t *end = ev->body.p + ev->body.n;
     const struct plane_job *pj = h->line.pj;
@@ -271,12 +345,16 @@ static bool keep_stats(struct hand *h, const struct xspace_event *ev, const uint
     int n = 0;
     while (it.p < end && xspace_stats_next(&it, &s)) {
         uint8_t kind = plane_job_kind(pj, s.metadata_id);
-        if (kind != STAT_NOT_KEPT && n < SIDE_MAX && side_value(h, &s, ev->at, &kept[n])) {
+        if (kind <= STAT_DEVICE_DURATION_PS) {
+            if (s.type == XSPACE_U64 || s.type == XSPACE_I64)
+                device_note(dev, kind, s.num);
+        } else if (kind != STAT_NOT_KEPT && n < SIDE_MAX && side_value(h, &s, ev->at, &kept[n])) {
             if (kept[n].type == SIDE_STR && kept[n].num == XP_STRPOOL_FULL)
                 return false;
-            kept[n++].kind = kind;
+            kept[n].kind = kind;
+            n += worth_keeping(&kept[n]);
         }
-        it.p = skip_unkept(it.p, end, pj->kinds);
+        it.p = skip_common(it.p, end, pj->kinds, dev);
     }
     if (it.bad)
         bad_stat(h, ev, it.p);
@@ -284,11 +362,14 @@ static bool keep_stats(struct hand *h, const struct xspace_event *ev, const uint
 }
 
 static inline bool look_at_stats(struct hand *h, const struct xspace_event *ev,
-                                 const uint8_t *kinds)
+                                 const struct plane_job *pj)
 {
     const uint8_t *end = ev->body.p + ev->body.n;
-    const uint8_t *p = skip_unkept(ev->body.p + ev->stats, end, kinds);
-    return p == end || keep_stats(h, ev, p);
+    struct device_time dev = {.has = 0};
+    const uint8_t *p = skip_common(ev->body.p + ev->stats, end, pj->kinds, &dev);
+    if (p != end && !keep_stats(h, ev, p, &dev))
+        return false;
+    return !h->line.device || device_keep(h, ev, &dev);
 }
 
 static enum xp_status on_events(void *ctx, const struct xspace_event *ev, size_t n)
@@ -296,10 +377,11 @@ static enum xp_status on_events(void *ctx, const struct xspace_event *ev, size_t
     struct hand *h = ctx;
     struct line_job *j = &h->line;
     const struct plane_job *pj = j->pj;
-    const uint8_t *kinds = pj->keeps ? pj->kinds : NULL;
     struct lane_raw *to = j->win + j->nwin;
     struct lane_raw prev = j->nwin ? to[-1] : j->last;
     bool ordered = true;
+    if (!j->nevents)
+        j->device = device_wanted(h);
     for (size_t i = 0; i < n; i++, to++) {
         uint64_t offset = (uint64_t)ev[i].offset_ps, duration = (uint64_t)ev[i].duration_ps;
         to->begin_ps = (int64_t)offset;
@@ -310,7 +392,7 @@ static enum xp_status on_events(void *ctx, const struct xspace_event *ev, size_t
         to->name = idmap_get(&pj->events, ev[i].metadata_id);
         if (to->name == IDMAP_NONE && (to->name = stray_name(j, ev[i].metadata_id)) == IDMAP_NONE)
             return XP_BUSY;
-        if (kinds && !look_at_stats(h, &ev[i], kinds))
+        if (pj->keeps && !look_at_stats(h, &ev[i], pj))
             return XP_BUSY;
         ordered &= !before(to, &prev);
         prev = *to;
@@ -355,6 +437,9 @@ static void line_open(struct hand *h, struct part_line *line)
     j->pj = h->pj;
     j->nwin = 0;
     j->sorted = true;
+    j->device = false;
+    j->own_shift = (uint64_t)h->load->index.lines[line - h->load->part->lines].timestamp_ns * 1000;
+    device_pen_reset(&h->device);
     j->far = j->merging = false;
     j->nevents = 0;
     j->last = (struct lane_raw){.begin_ps = INT64_MIN, .end_ps = INT64_MAX};
@@ -409,7 +494,8 @@ static bool line_close(struct hand *h, uint64_t *budget, bool *ok)
     if (*ok && j->merging && !merge_some(h, budget, ok) && *ok)
         return false;
     *ok = *ok && line_builder_end(h->builder, line) == XP_OK &&
-          side_pen_end(&h->side, h->scratch, &h->out, &line->side);
+          side_pen_end(&h->side, h->scratch, &h->out, &line->side) &&
+          device_pen_end(&h->device, &h->out, &line->device);
     xp_arena_free(j->sort_arena);
     j->sort_arena = NULL;
     line->odd = j->odd;

@@ -231,6 +231,7 @@ static void note_kinds(struct plane_job *pj)
         if ((uint64_t)m->id < KINDS_MIN)
             pj->kinds[m->id] = m->kind;
         pj->keeps |= m->kind != STAT_NOT_KEPT;
+        pj->device_times |= m->kind <= STAT_DEVICE_DURATION_PS;
     }
 }
 

@@ -26,6 +26,7 @@
 
 #include "lib/base/strpool.h"
 #include "lib/objstore/objstore.h"
+#include "shard/store/device.h"
 #include "shard/store/lane.h"
 #include "shard/store/side.h"
 
@@ -58,6 +59,7 @@ struct part_line {
     struct lane **lanes;
     uint32_t nlanes;
     const struct side *side; /* NULL: no event has a kept stat */
+    const struct device_times *device; /* lines of TPU ops and steps; NULL: none differ */
     uint32_t odd;            /* events with a negative or overflowing time */
     uint32_t overflow;       /* events beyond LANE_MAX lanes */
     bool derived;            /* not from the file (derive/) */
@@ -97,7 +99,8 @@ struct part {
     uint64_t size;          /* bytes of the (inflated) object */
     struct xp_error damage; /* status XP_OK: none found (yet) */
     bool partial;
-    bool cut; /* the index already met damage; known from the index on, damage itself only at the end */
+    bool cut; /* the index already met damage; known from the index on, damage itself only at the
+                 end */
     bool utf8_bad;        /* a name is not UTF-8: protobuf's own parser rejects the file */
     uint64_t utf8_bad_at; /* where the first such message begins */
     _Atomic int state;    /* READY: every plane is READY or FAILED */
