@@ -1,0 +1,161 @@
+/* Hardware counters: a row for each event of a device plane that has a counter's value. */
+#include <stdio.h>
+
+#include "shard/tools/profile.h"
+#include "shard/tools/table.h"
+#include "shard/tools/tpu_counters.h"
+
+enum { CHIP, DEVICE, VALUE, DESCRIPTION, SETS };
+static const char *const names[] = {"global_chip_id", "device_id", "counter_value",
+                                    "performance_counter_description", "performance_counter_sets"};
+
+struct named;
+
+struct work {
+    const struct tool_host *host;
+    struct values_eye eye;
+    int64_t chip;
+    struct xp_arena *a;
+    struct tables *t;
+    struct out *out;
+    struct named *named; /* by event name of the plane */
+};
+
+/* The last of each kind counts; the chip's number in the whole slice is preferred. */
+static int64_t chip_of(struct values_eye *eye)
+{
+    int64_t chip = -1, device = -1;
+    struct value v;
+    values_of_plane(eye);
+    while (values_next(eye, &v)) {
+        if (v.which == CHIP)
+            chip = (int64_t)value_u64(&v);
+        else if (v.which == DEVICE)
+            device = (int64_t)value_u64(&v);
+    }
+    return chip != -1 ? chip : device;
+}
+
+/* Of an event name, made when it is first met: its lower-case text, and XProf's words. */
+struct named {
+    struct xp_span name;
+    const char *set, *text;
+    bool known;
+};
+
+static const struct named *name_of(struct work *w, const struct part_plane *pl, uint32_t name)
+{
+    static const struct named none;
+    if (name >= pl->nevmeta)
+        return &none;
+    struct named *n = &w->named[name];
+    if (n->known)
+        return n;
+    struct xp_span own = part_str(w->host->part, pl->evmeta[name].name);
+    uint8_t *p = xp_arena_alloc(w->a, own.n ? own.n : 1);
+    if (!p)
+        return NULL;
+    for (size_t i = 0; i < own.n; i++)
+        p[i] = own.p[i] >= 'A' && own.p[i] <= 'Z' ? own.p[i] | 0x20 : own.p[i];
+    n->name = xp_span_of(p, own.n);
+    n->known = true;
+    tpu_counter_words(n->name, &n->set, &n->text);
+    return n;
+}
+
+static void put_hex(struct work *w, uint64_t v)
+{
+    char hex[24];
+    snprintf(hex, sizeof hex, "0x%llx", (unsigned long long)v);
+    table_num_text(w->t, (double)v, hex);
+}
+
+/* The profile's own words only where XProf has none. */
+static void put_words(struct work *w, const struct value *own, const char *xprofs)
+{
+    if (xprofs)
+        table_cstr(w->t, xprofs);
+    else
+        table_str(w->t, own->type == VALUE_TEXT ? own->text : (struct xp_span){0});
+}
+
+static enum xp_status put_event(struct work *w, const struct part_line *line,
+                                const struct lane_event *ev, struct xp_error *err)
+{
+    const struct part *p = w->host->part;
+    const struct part_plane *pl = &p->planes[line->plane];
+    struct value v, seen[SETS + 1] = {{0}};
+    XP_TRY(values_of_event(&w->eye, ev->at, err));
+    while (values_next(&w->eye, &v))
+        if (seen[v.which].type == VALUE_NONE)
+            seen[v.which] = v;
+    const struct named *named = name_of(w, pl, ev->name);
+    if (!named)
+        return xp_fail(err, XP_BUSY, 0, "no memory left for the counters' names");
+    if (seen[VALUE].type == VALUE_NONE)
+        return XP_OK;
+    table_row(w->t);
+    table_str(w->t, w->host->name);
+    table_num(w->t, (double)w->chip);
+    table_str(w->t, part_str(p, line->name));
+    table_num(w->t, (double)line->id);
+    table_str(w->t, named->name);
+    put_hex(w, value_u64(&seen[VALUE]));
+    put_words(w, &seen[DESCRIPTION], named->text);
+    put_words(w, &seen[SETS], named->set);
+    return out_cancelled(w->out) ? XP_CANCELLED : XP_OK;
+}
+
+static enum xp_status put_plane(struct work *w, const struct part_plane *pl, struct xp_error *err)
+{
+    const struct part *p = w->host->part;
+    values_open(&w->eye, p, pl, names, SETS + 1, w->a);
+    w->chip = chip_of(&w->eye);
+    w->named = xp_arena_zalloc(w->a, ((size_t)pl->nevmeta + 1) * sizeof *w->named);
+    if (!w->named)
+        return xp_fail(err, XP_BUSY, 0, "no memory left for the counters' names");
+    for (uint32_t i = pl->first_line; w->chip != -1 && i < pl->first_line + pl->nlines; i++) {
+        struct lane_event *events;
+        size_t n;
+        XP_TRY(profile_events_with(&p->lines[i], STAT_COUNTER_VALUE, w->a, &events, &n, err));
+        for (size_t k = 0; k < n; k++)
+            XP_TRY(put_event(w, &p->lines[i], &events[k], err));
+    }
+    return XP_OK;
+}
+
+static void put_columns(struct tables *t)
+{
+    table_col(t, "Host", TABLE_STRING, "Host");
+    table_col(t, "Chip", TABLE_NUMBER, "Chip");
+    table_col(t, "Kernel", TABLE_STRING, "Kernel");
+    table_col(t, "Sample", TABLE_NUMBER, "Sample");
+    table_col(t, "Counter", TABLE_STRING, "Counter");
+    table_col(t, "Value", TABLE_NUMBER, "Value (Hex)");
+    table_col(t, "Description", TABLE_STRING, "Description");
+    table_col(t, "Set", TABLE_STRING, "Set");
+}
+
+static enum xp_status answer(const struct tool_host *hosts, size_t n, const struct tool_args *args,
+                             struct xp_arena *scratch, struct out *out, struct xp_error *err)
+{
+    struct tables t;
+    struct work w = {.a = scratch, .t = &t, .out = out};
+    tables_begin(&t, out, args->csv, false);
+    table_begin(&t);
+    put_columns(&t);
+    for (size_t i = 0; i < n; i++) {
+        const struct part *p = hosts[i].part;
+        w.host = &hosts[i];
+        for (uint32_t k = 0; profile_readable(p) && k < p->nplanes; k++) {
+            struct xp_span name = profile_plane_name(p, &p->planes[k]);
+            if (profile_is_tpu(name) || profile_is_gpu(name))
+                XP_TRY(put_plane(&w, &p->planes[k], err));
+        }
+    }
+    table_end(&t);
+    tables_end(&t);
+    return XP_OK;
+}
+
+const struct tool tool_perf_counters = {.id = "perf_counters", .answer = answer};
