@@ -124,7 +124,8 @@ void conn_accept(struct http_loop *l)
     struct http_conn *c = h2o_mem_alloc(sizeof *c);
     *c = (struct http_conn){.loop = l, .next = l->conns, .linger_fd = -1};
     c->window_ms = uv_now(l->uv);
-    c->sock = h2o_uv_socket_create((uv_stream_t *)tcp, free_handle);
+    c->stream = (uv_stream_t *)tcp;
+    c->sock = h2o_uv_socket_create(c->stream, free_handle);
     c->sock->on_close.cb = on_close;
     c->sock->on_close.data = c;
     if (l->conns)
@@ -189,8 +190,28 @@ static bool reads_too_slowly(struct http_conn *c)
     return waits && now - c->progress_ms > limit_ms;
 }
 
+/* After a read that met a reset libuv refuses to write, and h2o 2.2.5 does not look at what
+ * uv_write says: it waits for a callback that never comes, with the farewell of TLS in its hands.
+ * The callback is given here, at the second look in a row: at the first it might be on its way. */
+void conn_find_lost_writes(struct http_loop *l)
+{
+    for (struct http_conn *c = l->conns, *next; c; c = next) {
+        next = c->next;
+        bool lost = c->sock->_cb.write && !uv_is_writable(c->stream) &&
+                    uv_stream_get_write_queue_size(c->stream) == 0;
+        if (lost && c->write_lost) {
+            h2o_socket_cb cb = c->sock->_cb.write;
+            c->sock->_cb.write = NULL;
+            cb(c->sock, h2o_socket_error_closed);
+        } else {
+            c->write_lost = lost;
+        }
+    }
+}
+
 void conn_sweep(struct http_loop *l)
 {
+    conn_find_lost_writes(l);
     for (struct http_conn *c = l->conns; c; c = c->next) {
         if (uv_now(l->uv) - c->window_ms >= HTTP_ABORT_WINDOW_MS) {
             c->window_requests = c->window_aborts = 0;

@@ -66,6 +66,7 @@ static void on_tick(uv_timer_t *timer)
 {
     struct http_loop *l = timer->data;
 
+    conn_find_lost_writes(l);
     end_idle_http1(l);
     if (!l->goaway_sent && drain_age_ms(l) >= GOAWAY_GAP_MS && all_is_sent(l))
         last_goaway(l);

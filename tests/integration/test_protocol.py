@@ -1,6 +1,7 @@
 """HTTP as a client sees it: versions, TLS, conditions, compression, HEAD, Host, slow and rude clients."""
 import gzip
 import json
+import os
 import shutil
 import socket
 import ssl
@@ -243,3 +244,25 @@ def test_shutting_down_does_not_cut_an_answer(start, sample):
             got += piece
     assert len(got.split(b'\r\n\r\n', 1)[1]) >= len(want)
     assert d.proc.wait(20) == 0
+
+
+def test_tls_clients_that_leave_without_a_farewell_leave_nothing_behind(start, sample, certificate):
+    d = start('--logdir', sample.root, '--tls-cert', certificate[0], '--tls-key', certificate[1])
+    context = ssl._create_unverified_context()
+    context.set_alpn_protocols(['h2', 'http/1.1'])
+    base = len(os.listdir('/proc/%d/fd' % d.pid))
+    for _ in range(100):
+        # A TLS 1.3 client that closes before it read the tickets resets the connection.
+        with socket.create_connection(('127.0.0.1', d.port), timeout=10) as s:
+            with context.wrap_socket(s):
+                pass
+    end = time.monotonic() + 15
+    while len(os.listdir('/proc/%d/fd' % d.pid)) > base + 2:
+        assert time.monotonic() < end, sorted(os.listdir('/proc/%d/fd' % d.pid))
+        time.sleep(0.2)
+    began = time.monotonic()
+    with socket.create_connection(('127.0.0.1', d.port), timeout=10) as s:
+        with context.wrap_socket(s):
+            pass
+    assert d.stop() == 0
+    assert time.monotonic() - began < 5
