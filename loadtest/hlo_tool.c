@@ -1,9 +1,10 @@
-/* hlo_tool FILE [N]: decodes an HloProto N times, says what is in it and what it takes. */
+/* hlo_tool FILE [N]: decodes an HloProto N times, says what is in it and what it takes.
+ * hlo_tool FILE short|long|meta: prints it in XLA's syntax. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/clock.h"
-#include "shard/hlo/hlo.h"
+#include "shard/hlo/hlo_text.h"
 
 static struct xp_span read_file(const char *path)
 {
@@ -19,6 +20,31 @@ static struct xp_span read_file(const char *path)
     return xp_buf_all(&b);
 }
 
+static int print(const struct hlo_module *m, const char *how)
+{
+    struct xp_buf out;
+    struct xp_error err = {0};
+    xp_buf_init(&out, HLO_BYTES_MAX);
+    struct hlo_text t = {
+        .m = m,
+        .opt = strcmp(how, "short") ? hlo_text_default : hlo_text_short,
+        .scratch = xp_arena_new(NULL),
+        .out = &out,
+    };
+    t.opt.large_constants = strcmp(how, "short") != 0;
+    t.opt.metadata = strcmp(how, "meta") == 0;
+    enum xp_status status = hlo_text_check(m, &err);
+    if (status == XP_OK)
+        status = hlo_text_module(&t, &err);
+    if (status == XP_OK)
+        fwrite(out.p, 1, out.n, stdout);
+    else
+        fprintf(stderr, "%s\n", err.text);
+    xp_buf_fini(&out);
+    xp_arena_free(t.scratch);
+    return status != XP_OK;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -32,7 +58,7 @@ int main(int argc, char **argv)
     struct xp_error err = {0};
     uint64_t best = UINT64_MAX;
 
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < (n ? n : 1); i++) {
         xp_arena_free(a);
         a = xp_arena_new(NULL);
         uint64_t t = xp_now_ns();
@@ -43,6 +69,12 @@ int main(int argc, char **argv)
         }
         t = xp_now_ns() - t;
         best = t < best ? t : best;
+    }
+    if (argc > 2 && n == 0) {
+        int rc = print(m, argv[2]);
+        xp_arena_free(a);
+        free((void *)bytes.p);
+        return rc;
     }
     printf("%s: %zu bytes, %u computations, %u instructions, %u shapes, %u buffers, %u events, "
            "%u dangling; %llu KiB, %llu us\n",
