@@ -9,6 +9,7 @@
 #include "server/api.h"
 #include "server/ask.h"
 #include "server/pages.h"
+#include "server/stock.h"
 #include "server/xprof.h"
 
 /* Of the memory there is, the share for profiles; the rest is for buffers, answers and the
@@ -55,7 +56,11 @@ enum xp_status app_new(const struct options *o, const char *version, struct xp_w
     app->location = o->logdir;
     app->started_ns = xp_now_ns();
     enum xp_status status = xp_store_open_path(o->logdir, &app->store, err);
+    if (status == XP_OK && o->ui)
+        status = stock_open(o->ui + strlen("stock="), &app->stock, err);
     if (status != XP_OK) {
+        if (app->store)
+            xp_store_free(app->store);
         free(app);
         return status;
     }
@@ -82,6 +87,7 @@ void app_free(struct app *app)
     shard_free(app->shard);
     run_index_free(app->runs);
     xp_store_free(app->store);
+    stock_free(app->stock);
     free(app);
 }
 
@@ -199,22 +205,35 @@ static void project(struct app *app, struct http_exchange *ex, struct xp_span pa
         not_found(ex);
 }
 
+/* What lies at the root: XProf's routes, its pages if it is told to, and our assets. */
+static void root(struct app *app, struct http_exchange *ex, struct xp_span path)
+{
+    bool below = xp_span_eq(path, XP_SPAN_LIT("data/plugin/profile"));
+    if (below)
+        path.n = 0;
+    else
+        below = cut(&path, "data/plugin/profile/");
+    bool page = is_read(ex) && (path.n == 0 || below || memchr(path.p, '.', path.n) ||
+                                xp_span_eq(path, XP_SPAN_LIT("local")));
+
+    if (xprof(app, ex, path) || (page && app->stock && stock_answer(app->stock, ex, path, below)))
+        return;
+    if (path.n == 0 && !below)
+        pages_redirect(ex, "p/local/");
+    else if (below || !page || !pages_answer(ex, path))
+        not_found(ex);
+}
+
 void app_handle(void *ctx, struct http_exchange *ex)
 {
     struct app *app = ctx;
     struct xp_span path = http_request(ex)->path;
 
     cut(&path, "/");
-    if (path.n == 0)
-        pages_redirect(ex, "p/local/");
-    else if (cut(&path, "p/"))
+    if (cut(&path, "p/"))
         project(app, ex, path);
     else if (cut(&path, "api/v1/"))
         api(app, ex, path);
-    else {
-        cut(&path, "data/plugin/profile/");
-        if (!xprof(app, ex, path) &&
-            !(is_read(ex) && memchr(path.p, '.', path.n) && pages_answer(ex, path)))
-            not_found(ex);
-    }
+    else
+        root(app, ex, path);
 }

@@ -32,6 +32,8 @@ static const struct option table[] = {
     {"tls-cert", "FILE", "certificate chain (PEM): serve HTTPS; needs --tls-key", TEXT,
      FIELD(tls_cert), 0, 0},
     {"tls-key", "FILE", "private key (PEM)", TEXT, FIELD(tls_key), 0, 0},
+    {"ui", "stock=DIR", "also serve XProf's own pages at /, from an installed xprof/static folder",
+     TEXT, FIELD(ui), 0, 0},
     {"log-level", "LEVEL", "debug, info, warn or error (info)", TEXT, FIELD(log_level), 0, 0},
     {"help", NULL, "print this", HELP, 0, 0, 0},
     {"version", NULL, "print the version", VERSION, 0, 0, 0},
@@ -151,6 +153,8 @@ static bool check(const struct options *o)
 {
     if (!o->logdir)
         return wrong("say where the profiles are: xprofd --logdir DIR%s%s", "", "");
+    if (o->ui && strncmp(o->ui, "stock=", 6) != 0)
+        return wrong("--ui=%s is not of the form stock=DIR%s", o->ui, "");
     if (!o->tls_cert != !o->tls_key)
         return wrong("--tls-cert and --tls-key go together%s%s", "", "");
     return true;

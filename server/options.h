@@ -18,6 +18,7 @@ struct options {
     const char *allow_hosts[OPTIONS_HOSTS_MAX + 1]; /* NULL-terminated */
     const char *tls_cert, *tls_key;
     const char *log_level;
+    const char *ui; /* "stock=DIR", or NULL */
     int64_t port, threads;
     int64_t memory_budget; /* bytes; 0: 60 % of what the machine or cgroup has */
 };

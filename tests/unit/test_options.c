@@ -51,6 +51,8 @@ static void wrong_flags_and_values_are_refused(void **state)
     assert_int_equal(parse(&o, "d", "--memory-budget=1MB", NULL), OPTIONS_WRONG);
     assert_int_equal(parse(&o, "d", "--tls-cert=c", NULL), OPTIONS_WRONG);
     assert_int_equal(parse(&o, "--logdir=", NULL, NULL), OPTIONS_WRONG);
+    assert_int_equal(parse(&o, "d", "--ui=other", NULL), OPTIONS_WRONG);
+    assert_int_equal(parse(&o, "d", "--ui", "stock=x"), OPTIONS_OK);
 }
 
 static void sizes_take_decimal_and_binary_units(void **state)
