@@ -10,6 +10,7 @@
 #include "lib/http/http.h"
 #include "server/app.h"
 #include "server/options.h"
+#include "server/query.h"
 
 #define QUEUE_MAX 4096
 #define DRAIN_MS 10000
@@ -109,6 +110,8 @@ int main(int argc, char **argv)
 {
     struct options o;
 
+    if (argc > 1 && strcmp(argv[1], "query") == 0)
+        return query_main(argc, argv);
     switch (options_parse(argc, argv, XP_VERSION, &o)) {
     case OPTIONS_HELP:
     case OPTIONS_VERSION:

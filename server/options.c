@@ -43,9 +43,11 @@ static const struct option table[] = {
 
 static void print_help(void)
 {
-    printf("xprofd - serve XProf profiles\n\n"
-           "usage: xprofd --logdir DIR [options]\n"
-           "       xprofd PROFILE.xplane.pb\n\n");
+    printf(
+        "xprofd - serve XProf profiles\n\n"
+        "usage: xprofd --logdir DIR [options]\n"
+        "       xprofd PROFILE.xplane.pb\n"
+        "       xprofd query SOURCE TOOL [--json|--csv|--table]    (see xprofd query --help)\n\n");
     for (size_t i = 0; i < TABLE_N; i++) {
         char left[40];
         snprintf(left, sizeof left, "--%s %s", table[i].name, table[i].value ? table[i].value : "");

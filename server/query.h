@@ -1,0 +1,14 @@
+/* server/query.h - `xprofd query SOURCE TOOL`: one tool's answer on the terminal, without a server.
+ *
+ * SOURCE is what --logdir takes: a directory or one profile. The newest run is asked unless --run
+ * says another, all its hosts unless --host does. Prints JSON, CSV or a table of aligned columns; a
+ * tool's parameters follow as name=value.
+ *
+ * Returns the process's exit code: 0, 1 (there is no such answer), 2 (the command line is wrong).
+ */
+#ifndef SERVER_QUERY_H
+#define SERVER_QUERY_H
+
+int query_main(int argc, char **argv);
+
+#endif
