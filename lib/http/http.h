@@ -81,8 +81,8 @@ struct http_answer {
     size_t body_n;
     bool is_static;
     struct xp_blob *blob; /* the body is this one's bytes: a reference goes with the answer */
-    bool encoded;                  /* body is gzip */
-    bool incompressible;           /* do not compress (images, already dense) */
+    bool encoded;         /* body is gzip */
+    bool incompressible;  /* do not compress (images, already dense) */
     char *owned[HTTP_HEADERS_MAX]; /* copies of header values, freed with the answer */
 };
 

@@ -187,6 +187,7 @@ void filter_register(h2o_pathconf_t *path);
 const char *http_reason(int status);
 
 /* answer.c */
+void answer_drop_body(struct http_answer *a);
 void answer_problem_json(struct xp_buf *b, int status, const char *code, const char *title,
                          struct xp_span detail, uint64_t offset);
 

@@ -58,12 +58,12 @@ struct part_line {
     uint64_t nevents;
     struct lane **lanes;
     uint32_t nlanes;
-    const struct side *side; /* NULL: no event has a kept stat */
+    const struct side *side;           /* NULL: no event has a kept stat */
     const struct device_times *device; /* lines of TPU ops and steps; NULL: none differ */
-    uint32_t odd;            /* events with a negative or overflowing time */
-    uint32_t overflow;       /* events beyond LANE_MAX lanes */
-    bool derived;            /* not from the file (derive/) */
-    bool sorted;             /* events came in order of (begin, longer first) */
+    uint32_t odd;                      /* events with a negative or overflowing time */
+    uint32_t overflow;                 /* events beyond LANE_MAX lanes */
+    bool derived;                      /* not from the file (derive/) */
+    bool sorted;                       /* events came in order of (begin, longer first) */
 };
 
 struct part_plane {
