@@ -1,0 +1,30 @@
+/* shard/tools/session.h - the partial of the pages about steps: op stats and steps of some hosts.
+ *
+ * session_map and session_merge are what such a tool puts in its row; session_open is the first
+ * thing that its render does.
+ */
+#ifndef SHARD_SESSION_H
+#define SHARD_SESSION_H
+
+#include "shard/stats/steps.h"
+#include "shard/tools/tool.h"
+
+#define SESSION_MAX ((size_t)256 << 20) /* bytes of a partial */
+
+struct session {
+    const struct op_stats *stats;
+    struct steps steps;
+    struct op_session all;
+};
+
+enum xp_status session_map(const struct tool_host *host, const struct tool_args *args,
+                           struct xp_arena *a, struct xp_span *partial, struct xp_error *err);
+enum xp_status session_merge(struct xp_span x, struct xp_span y, struct xp_arena *a,
+                             struct xp_span *both, struct xp_error *err);
+enum xp_status session_open(struct xp_span merged, struct xp_arena *a, struct session *out,
+                            struct xp_error *err);
+
+/* What is wrong with the steps, in words; NULL: nothing. */
+const char *session_step_warning(const struct step_db *db);
+
+#endif
