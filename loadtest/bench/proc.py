@@ -44,6 +44,18 @@ def tree(pid):
     return out
 
 
+def threads_cpu(pid):
+    """Seconds of the threads that live, to the nanosecond: stat counts in ticks of 10 ms."""
+    total = 0
+    try:
+        for thread in os.listdir('/proc/%d/task' % pid):
+            with open('/proc/%d/task/%s/schedstat' % (pid, thread)) as f:
+                total += int(f.read().split()[0])
+    except (OSError, IndexError, ValueError):
+        pass
+    return total / 1e9
+
+
 class Usage:
     """CPU seconds and memory of a process tree at one moment."""
 
@@ -58,7 +70,7 @@ class Usage:
                     status = f.read()
             except OSError:
                 continue
-            self.cpu += (int(fields[11]) + int(fields[12])) / TICK
+            self.cpu += max((int(fields[11]) + int(fields[12])) / TICK, threads_cpu(p))
             for line in status.splitlines():
                 if line.startswith('VmRSS:'):
                     self.rss += int(line.split()[1]) * 1024
