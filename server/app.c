@@ -10,6 +10,7 @@
 #include "server/ask.h"
 #include "server/pages.h"
 #include "server/stock.h"
+#include "server/warm.h"
 #include "server/xprof.h"
 
 /* Of the memory there is, the share for profiles; the rest is for buffers, answers and the
@@ -69,6 +70,7 @@ enum xp_status app_new(const struct options *o, const char *version, struct xp_w
     app->runs = run_index_new(&app->store, 1);
     XP_ASSERT(app->runs);
     app->shard = shard_new(workers, budget);
+    app->warm = warm_new();
     *out = app;
     return XP_OK;
 }
@@ -85,6 +87,7 @@ void app_free(struct app *app)
     while (atomic_load(&app->asks) > 0)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     shard_free(app->shard);
+    warm_free(app->warm);
     run_index_free(app->runs);
     xp_store_free(app->store);
     stock_free(app->stock);

@@ -30,6 +30,7 @@ struct app {
     struct shard *shard;
     struct xp_store *store;
     struct run_index *runs;
+    struct warm *warm;
     struct stock *stock; /* NULL: only our own pages */
     const char *version, *location;
     uint64_t started_ns;

@@ -20,6 +20,13 @@ static const char *const other_tools[] = {
     "smart_suggestion",
 };
 
+/* Those it answers. */
+static const char *const tools[] = {
+#define TOOL(symbol, id, title, view, hosts) id,
+#include "shard/tools/tools.def"
+#undef TOOL
+};
+
 static struct run_scope scope_of(const struct ask *ask)
 {
     return (struct run_scope){ask_arg(ask, "session_path"), ask_arg(ask, "run_path")};
@@ -256,6 +263,14 @@ static void ask_tool(struct ask *ask, struct xp_span tag)
     free(objects);
 }
 
+static bool is_tool(struct xp_span tag)
+{
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
+        if (xp_span_eq(tag, xp_span_str(tools[i])))
+            return true;
+    return false;
+}
+
 static bool is_other_tool(struct xp_span tag)
 {
     for (size_t i = 0; i < sizeof other_tools / sizeof *other_tools; i++)
@@ -270,6 +285,11 @@ void xprof_data(struct ask *ask)
     struct run_scope scope = scope_of(ask);
     struct xp_error err = {0};
 
+    if (xp_span_eq(tag, XP_SPAN_LIT("perf_counters")) &&
+        xp_span_eq(ask_arg(ask, "names_only"), XP_SPAN_LIT("1"))) {
+        ask_shard(ask, NULL, 0); /* of no run */
+        return;
+    }
     switch (find_run(ask, &err)) {
     case ANSWERED:
         return;
@@ -285,7 +305,7 @@ void xprof_data(struct ask *ask)
     }
     if (ask->run->n_hosts == 0)
         no_file(ask, "No xplane file found for run: %.*s, tool: %.*s", ask_arg(ask, "run"), tag);
-    else if (is_trace(tag))
+    else if (is_tool(tag))
         ask_tool(ask, tag);
     else if (is_other_tool(tag))
         ask_text(ask, 501, text_type, XP_SPAN_LIT("this server does not have that tool yet"));

@@ -258,8 +258,8 @@ static enum xp_status do_tool(struct call *c, struct xp_error *err)
     if (!hosts || !args)
         return xp_fail(err, XP_BUSY, 0, "the memory budget is spent");
     for (size_t i = 0; i < c->n; i++)
-        hosts[i] =
-            (struct tool_host){cache_part(c->handles[i]), xp_span_str(c->hosts[i]), (uint32_t)i};
+        hosts[i] = (struct tool_host){c->handles[i] ? cache_part(c->handles[i]) : NULL,
+                                      xp_span_str(c->hosts[i]), (uint32_t)i};
     for (size_t i = 0; i < c->args.n; i++)
         args[i] = (struct tool_arg){c->args.v[i].name, c->args.v[i].value};
     struct tool_args a = {args, c->args.n, c->op == SHARD_TOOL_CSV};
@@ -302,7 +302,7 @@ static enum xp_status work(struct call *c, struct xp_error *err)
 static bool all_ready(const struct call *c)
 {
     for (size_t i = 0; i < c->n; i++)
-        if (!part_ready(cache_part(c->handles[i])))
+        if (c->handles[i] && !part_ready(cache_part(c->handles[i])))
             return false;
     return true;
 }
@@ -388,7 +388,10 @@ static void wait_next(struct call *c)
 static void on_ready(void *ctx, enum xp_status status, const struct xp_error *err)
 {
     struct call *c = ctx;
-    if (status != XP_OK) {
+    if (status == XP_CORRUPT && c->tool && c->tool->tolerant) {
+        cache_put(c->handles[c->waiting]);
+        c->handles[c->waiting] = NULL;
+    } else if (status != XP_OK) {
         call_fail(c, status, err);
         return;
     }
@@ -459,7 +462,7 @@ void shard_call(struct shard *s, const struct shard_request *req, shard_answer_f
             return;
         }
     }
-    if (c->n == 0) {
+    if (c->n == 0 && !(c->tool && c->tool->tolerant)) {
         xp_fail(&err, XP_NOT_FOUND, 0, "the run has no profile to read");
         call_fail(c, XP_NOT_FOUND, &err);
         return;

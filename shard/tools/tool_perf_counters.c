@@ -141,6 +141,12 @@ static enum xp_status answer(const struct tool_host *hosts, size_t n, const stru
 {
     struct tables t;
     struct work w = {.a = scratch, .t = &t, .out = out};
+    struct xp_span v = {0};
+    if (tool_arg(args, "names_only", &v) && xp_span_eq(v, XP_SPAN_LIT("1"))) {
+        v = (struct xp_span){0};
+        tool_arg(args, "device_type", &v);
+        return tpu_counter_names(v, out, err);
+    }
     tables_begin(&t, out, args->csv, false);
     table_begin(&t);
     put_columns(&t);
@@ -158,4 +164,4 @@ static enum xp_status answer(const struct tool_host *hosts, size_t n, const stru
     return XP_OK;
 }
 
-const struct tool tool_perf_counters = {.id = "perf_counters", .answer = answer};
+const struct tool tool_perf_counters = {.id = "perf_counters", .tolerant = true, .answer = answer};

@@ -67,4 +67,8 @@ static enum xp_status answer(const struct tool_host *hosts, size_t n, const stru
     return XP_OK;
 }
 
-const struct tool tool_utilization_viewer = {.id = "utilization_viewer", .answer = answer};
+const struct tool tool_utilization_viewer = {
+    .id = "utilization_viewer",
+    .tolerant = true,
+    .answer = answer,
+};
