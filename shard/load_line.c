@@ -267,18 +267,19 @@ static bool device_wanted(struct hand *h)
     return false;
 }
 
-/* A varint of exactly n bytes; bytes up to `end` may be read. */
-static inline bool varint_of(const uint8_t *p, size_t n, const uint8_t *end, uint64_t *v)
+/* The varint that is exactly the n bytes before `after`; `begin` is as far as may be read. Without
+ * a branch on n: lengths of times vary. */
+static inline bool varint_before(const uint8_t *begin, const uint8_t *after, size_t n, uint64_t *v)
 {
+    const uint64_t tops = UINT64_C(0x8080808080808080);
     uint64_t w;
-    if (n > 8 || end - p < 8)
-        return xp_varint_read(p, p + n, v) == p + n;
-    memcpy(&w, p, 8);
-    w &= UINT64_MAX >> (64 - 8 * n);
-    uint64_t more = UINT64_C(0x8080808080808080) & (UINT64_MAX >> (64 - 8 * n)) >> 8;
-    if ((w & UINT64_C(0x8080808080808080)) != more)
+    if (n > 8 || after - begin < 8)
+        return xp_varint_read(after - n, after, v) == after;
+    memcpy(&w, after - 8, 8);
+    w >>= 64 - 8 * n;
+    if ((w & tops) != (tops >> (64 - 8 * n) & ~(UINT64_C(0x80) << (8 * n - 8))))
         return false;
-    w &= UINT64_C(0x7f7f7f7f7f7f7f7f);
+    w &= ~tops;
     w = (w & UINT64_C(0x007f007f007f007f)) | (w & UINT64_C(0x7f007f007f007f00)) >> 1;
     w = (w & UINT64_C(0x00003fff00003fff)) | (w & UINT64_C(0x3fff00003fff0000)) >> 2;
     *v = (w & UINT64_C(0x0fffffff)) | (w & UINT64_C(0x0fffffff00000000)) >> 4;
@@ -288,9 +289,10 @@ static inline bool varint_of(const uint8_t *p, size_t n, const uint8_t *end, uin
 /* The stats of an event that writers put first, which need no general reader: of the shape they
  * give them (tag, short length, id of one or two bytes first), and either not kept or a time on the
  * device. On device planes that is all there are, two an event. */
-static inline const uint8_t *skip_common(const uint8_t *p, const uint8_t *end, const uint8_t *kinds,
-                                         struct device_time *dev)
+static inline const uint8_t *skip_common(const struct xspace_event *ev, const uint8_t *p,
+                                         const uint8_t *kinds, struct device_time *dev)
 {
+    const uint8_t *begin = ev->body.p, *end = begin + ev->body.n;
     while (end - p >= 6) {
         uint32_t head;
         memcpy(&head, p, sizeof head);
@@ -308,7 +310,7 @@ static inline const uint8_t *skip_common(const uint8_t *p, const uint8_t *end, c
         if (kinds[id] <= STAT_DEVICE_DURATION_PS) {
             uint64_t value;
             if (after - q < 2 || (*q != 0x18 && *q != 0x20) ||
-                !varint_of(q + 1, (size_t)(after - q - 1), end, &value))
+                !varint_before(begin, after, (size_t)(after - q - 1), &value))
                 break;
             device_note(dev, kinds[id], value);
         } else if (kinds[id] != STAT_NOT_KEPT) {
@@ -317,6 +319,32 @@ static inline const uint8_t *skip_common(const uint8_t *p, const uint8_t *end, c
         p = after;
     }
     return p;
+}
+
+/* An event of a device line whose stats are its time there and nothing else, both of one-byte ids:
+ * nearly all are. False: not so, or not in this shape. */
+static inline bool device_pair(const struct xspace_event *ev, const uint8_t *kinds,
+                               struct device_time *dev)
+{
+    const uint8_t *begin = ev->body.p, *end = begin + ev->body.n, *p = begin + ev->stats;
+    const uint32_t shape = 0x00ff80ff, stat = 0x00080022; /* tag, length below 128, tag of the id */
+    uint32_t first, second;
+    if (end - p < 12)
+        return false;
+    memcpy(&first, p, sizeof first);
+    const uint8_t *q = p + 2 + (first >> 8 & 0x7f);
+    if ((first & shape) != stat || end - q < 6)
+        return false;
+    memcpy(&second, q, sizeof second);
+    size_t nfirst = (size_t)(q - p) - 5, nsecond = (size_t)(end - q) - 5;
+    if ((second & shape) != stat || (second >> 8 & 0x7f) != nsecond + 3 || nfirst - 1 > 7 ||
+        p[4] != 0x18 || q[4] != 0x18 || (first | second) >> 31 ||
+        kinds[first >> 24] != STAT_DEVICE_OFFSET_PS ||
+        kinds[second >> 24] != STAT_DEVICE_DURATION_PS)
+        return false;
+    dev->has = 3;
+    return varint_before(begin, q, nfirst, &dev->value[STAT_DEVICE_OFFSET_PS]) &&
+           varint_before(begin, end, nsecond, &dev->value[STAT_DEVICE_DURATION_PS]);
 }
 
 static void bad_stat(struct hand *h, const struct xspace_event *ev, const uint8_t *p)
@@ -354,7 +382,7 @@ static bool keep_stats(struct hand *h, const struct xspace_event *ev, const uint
             kept[n].kind = kind;
             n += worth_keeping(&kept[n]);
         }
-        it.p = skip_common(it.p, end, pj->kinds, dev);
+        it.p = skip_common(ev, it.p, pj->kinds, dev);
     }
     if (it.bad)
         bad_stat(h, ev, it.p);
@@ -365,8 +393,11 @@ static inline bool look_at_stats(struct hand *h, const struct xspace_event *ev,
                                  const struct plane_job *pj)
 {
     const uint8_t *end = ev->body.p + ev->body.n;
-    struct device_time dev = {.has = 0};
-    const uint8_t *p = skip_common(ev->body.p + ev->stats, end, pj->kinds, &dev);
+    struct device_time dev;
+    if (h->line.device && device_pair(ev, pj->kinds, &dev))
+        return device_keep(h, ev, &dev);
+    dev.has = 0;
+    const uint8_t *p = skip_common(ev, ev->body.p + ev->stats, pj->kinds, &dev);
     if (p != end && !keep_stats(h, ev, p, &dev))
         return false;
     return !h->line.device || device_keep(h, ev, &dev);
