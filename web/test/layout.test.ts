@@ -133,7 +133,7 @@ test("any view has a bounded number of marks", () => {
 
 test("text is shortened to the room there is", () => {
   expect(fitText("fusion", 36, 40)).toBe("fusion");
-  expect(fitText("fusion.123456", 78, 48)).toBe("fusion.…");
+  expect(fitText("fusion.123456", 78, 48)).toBe("fusion…");
   expect(fitText("fusion", 36, 10)).toBe("");
 });
 
