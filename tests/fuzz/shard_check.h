@@ -13,6 +13,8 @@
 #include "lib/objstore/objstore_int.h"
 #include "shard/load.h"
 #include "shard/query/query.h"
+#include "shard/tools/tool.h"
+#include "shard/tools/xprof_lists.h"
 
 #define BUDGET ((uint64_t)256 << 20)
 
@@ -115,7 +117,7 @@ static void finish(enum xp_status status, struct out *o, struct xp_error *err)
         free(body);
     } else {
         XP_ASSERT(status == XP_BAD_REQUEST || status == XP_NOT_FOUND || status == XP_CORRUPT ||
-                  status == XP_TOO_LARGE || status == XP_BUSY);
+                  status == XP_TOO_LARGE || status == XP_BUSY || status == XP_INTERNAL);
         XP_ASSERT(err->text[0]);
     }
     out_fini(o);
@@ -187,6 +189,36 @@ static void ask_all(const struct part *p, uint8_t a0, uint8_t a1)
     ASK(query_aggregate(p, &g, a, &o, &err));
 }
 
+static const char *const tool_ids[] = {
+#define TOOL(symbol, id, title, view, hosts) id,
+#include "shard/tools/tools.def"
+#undef TOOL
+};
+#define TOOLS (sizeof tool_ids / sizeof tool_ids[0])
+
+/* Every tool, whole and by a window; then XProf's lists. */
+static void ask_tools(struct part *p, uint8_t a0, uint8_t a1)
+{
+    static const char *const numbers[] = {"0", "1", "-1", "0.000001", "1e300", "nan", "9", "x"};
+    struct tool_host host = {.part = p, .name = xp_span_str("host")};
+    struct tool_arg v[] = {
+        {xp_span_str("resolution"), xp_span_str(numbers[a0 % 8])},
+        {xp_span_str("start_time_ms"), xp_span_str(numbers[a1 % 8])},
+        {xp_span_str("end_time_ms"), xp_span_str(numbers[a1 / 8 % 8])},
+        {xp_span_str(a0 & 64 ? "search_prefix" : "full_dma"), xp_span_str(a0 & 64 ? "f" : "true")},
+        {xp_span_str("format"), xp_span_str(a0 & 32 ? "pb" : "json")},
+    };
+    struct tool_args whole = {v, 0, false}, part = {v, 5, false};
+    for (size_t i = 0; i < TOOLS; i++) {
+        const struct tool *t = tool_find(xp_span_str(tool_ids[i]));
+        XP_ASSERT(t);
+        ASK(tool_run(t, &host, 1, &whole, a, &o, &err));
+        ASK(tool_run(t, &host, 1, &part, a, &o, &err));
+    }
+    ASK(xprof_run_tools(&host, 1, &o, &err));
+    ASK(xprof_module_list(&host, 1, a, &o, &err));
+}
+
 /* --- loads --- */
 
 struct verdict {
@@ -224,8 +256,10 @@ static struct totals load(const uint8_t *p, size_t n, bool gz, const uint8_t *as
         XP_ASSERT(part->partial == (part->damage.status != XP_OK));
         t = walk(part);
         XP_ASSERT(t.events <= n || gz);
-        if (ask)
+        if (ask) {
             ask_all(part, ask[0], ask[1]);
+            ask_tools(part, ask[0], ask[1]);
+        }
     }
     load_free(l);
     XP_ASSERT(atomic_load(&budget.used) == 0);
