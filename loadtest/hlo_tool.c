@@ -52,7 +52,7 @@ int main(int argc, char **argv)
         return 2;
     }
     struct xp_span bytes = read_file(argv[1]);
-    int n = argc > 2 ? atoi(argv[2]) : 1;
+    int n = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 1;
     struct hlo_module *m = NULL;
     struct xp_arena *a = NULL;
     struct xp_error err = {0};
