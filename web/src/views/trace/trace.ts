@@ -6,7 +6,7 @@ import type { Hit } from "../../api/types";
 import { idAt, indexOfId, type Lane } from "../../api/window";
 import type { Arrow, Mark } from "../../draw/timeline";
 import { hitLane } from "../../layout/rects";
-import { laneAt, laneTop, layoutRows, visibleRows, type Row } from "../../layout/rows";
+import { foldedByDefault, laneAt, laneTop, layoutRows, visibleRows, type Row } from "../../layout/rows";
 import { darkPalette, lightPalette } from "../../model/colour";
 import { Names, type Name } from "../../model/names";
 import { parseQuery } from "../../model/query";
@@ -262,8 +262,10 @@ export class Trace {
   }
 
   foldAll(fold: boolean): void {
-    const all = this.rows.peek().rows.filter((r) => !r.line && r.folded !== fold);
-    this.folded.value = all.reduce((set, r) => toggled(set, r.plane.plane), this.folded.peek());
+    const next = new Set<number>();
+    for (const { plane } of this.rows.peek().rows.filter((r) => !r.line))
+      if (foldedByDefault(plane) !== fold) next.add(plane.plane);
+    this.folded.value = next;
     this.scrollBy(0);
   }
 

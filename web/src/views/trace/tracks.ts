@@ -36,6 +36,7 @@ export class TracksLoader {
   private async ask(): Promise<void> {
     const { signal: stopped } = this.abort;
     const watching = setTimeout(() => void this.watch(stopped), FIRST_PROGRESS);
+    const began = performance.now();
     try {
       const got = await this.api.json<Tracks>("tracks", this.who, stopped);
       const old = this.tracks.peek();
@@ -43,7 +44,9 @@ export class TracksLoader {
       if (moved || got.loading) this.tracks.value = got;
       if (moved) this.changed();
       this.asked++;
-      if (got.loading) this.timer = setTimeout(() => void this.ask(), Math.min(EVERY, SOON * this.asked));
+      // An answer that takes long, with a million planes, is not asked for all the time.
+      const pause = Math.max(Math.min(EVERY, SOON * this.asked), 2 * (performance.now() - began));
+      if (got.loading) this.timer = setTimeout(() => void this.ask(), pause);
     } catch (e) {
       if (!isAbort(e)) this.fail(asProblem(e), stopped);
     } finally {
