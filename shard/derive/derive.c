@@ -353,6 +353,26 @@ static enum xp_status derive_all(struct derive_work *w)
     return derive_gpu_lines(w);
 }
 
+static int relation_order(const void *a, const void *b)
+{
+    const struct derive_relation *x = a, *y = b;
+    if (x->parent != y->parent)
+        return x->parent < y->parent ? -1 : 1;
+    return (x->child > y->child) - (x->child < y->child);
+}
+
+static void sort_relations(struct vec *v)
+{
+    struct derive_relation *r = v->p;
+    size_t n = 0;
+    if (v->n)
+        qsort(r, v->n, sizeof *r, relation_order);
+    for (size_t i = 0; i < v->n; i++)
+        if (!n || relation_order(&r[n - 1], &r[i]))
+            r[n++] = r[i];
+    v->n = n;
+}
+
 static enum xp_status derive_run(struct derive_work *w)
 {
     struct derive *d = w->d;
@@ -372,9 +392,11 @@ static enum xp_status derive_run(struct derive_work *w)
         XP_TRY(derive_all(w));
     if (w->roots.n)
         qsort(w->roots.p, w->roots.n, sizeof(struct derive_root), root_order);
+    sort_relations(&w->relations);
     if (!lines_keep(w) || !keep(w, &w->names, sizeof *d->names, &d->names, &d->nnames) ||
         !keep(w, &w->group_names, sizeof *d->group_names, &d->group_names, &d->ngroups) ||
-        !keep(w, &w->roots, sizeof *d->roots, &d->roots, &d->nroots))
+        !keep(w, &w->roots, sizeof *d->roots, &d->roots, &d->nroots) ||
+        !keep(w, &w->relations, sizeof *d->relations, &d->relations, &d->nrelations))
         return derive_busy(w);
     return XP_OK;
 }
@@ -397,6 +419,7 @@ enum xp_status derive_get(struct part *p, const struct derive **out, struct xp_e
         vec_free(&w.lines);
         vec_free(&w.group_names);
         vec_free(&w.roots);
+        vec_free(&w.relations);
         vec_free(&w.nodes);
         vec_free(&w.contexts);
         free(w.name_table);

@@ -132,6 +132,11 @@ struct derive_root {
     uint32_t name; /* in derive->strings */
 };
 
+/* An event of one group came upon another's: a request (parent) and the batch (child) it ran in. */
+struct derive_relation {
+    int32_t parent, child;
+};
+
 struct derive {
     const struct part *part;
     struct xp_strpool strings;
@@ -144,6 +149,8 @@ struct derive {
     uint32_t ngroups;
     struct derive_root *roots; /* events called by their group, by at */
     uint32_t nroots;
+    struct derive_relation *relations; /* by (parent, child), each once */
+    uint32_t nrelations;
     bool grouped; /* the file was grouped already: nothing was added */
     uint64_t host;
 };

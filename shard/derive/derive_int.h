@@ -16,6 +16,7 @@ struct derive_work {
     struct vec lines;         /* struct derive_line */
     struct vec group_names;   /* uint32_t */
     struct vec roots;         /* struct derive_root */
+    struct vec relations;     /* struct derive_relation */
     uint32_t *name_table;     /* open addressing over (plane, name): index + 1 */
     uint32_t *name_planes;    /* plane of each name */
     size_t name_mask, name_cap;

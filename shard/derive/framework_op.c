@@ -145,3 +145,53 @@ bool framework_scope_next(struct xp_span *rest, struct xp_span *scope)
     *rest = xp_span_of(slash + 1, rest->n - scope->n - 1);
     return true;
 }
+
+/* --- gradients --- */
+
+static bool next_part(struct xp_span *rest, struct xp_span *part)
+{
+    if (!rest->p)
+        return false;
+    const uint8_t *slash = rest->n ? memchr(rest->p, '/', rest->n) : NULL;
+    *part = xp_span_of(rest->p, slash ? (size_t)(slash - rest->p) : rest->n);
+    *rest = slash ? xp_span_of(slash + 1, rest->n - part->n - 1) : (struct xp_span){0};
+    return true;
+}
+
+/* A scope "gradients...", or "gradient_tape". */
+static bool tf_gradient(struct xp_span name)
+{
+    struct xp_span part;
+    while (next_part(&name, &part) && name.p)
+        if (xp_span_starts(part, XP_SPAN_LIT("gradients")) ||
+            xp_span_eq(part, XP_SPAN_LIT("gradient_tape")))
+            return true;
+    return false;
+}
+
+/* transpose(jvp(...)), but not transpose[permutation=...]. */
+static bool jax_gradient(struct xp_span name)
+{
+    struct xp_span part;
+    while (next_part(&name, &part))
+        if (xp_span_starts(part, XP_SPAN_LIT("transpose(")))
+            return true;
+    return false;
+}
+
+static bool is_jax(struct xp_span name, struct xp_span type)
+{
+    struct xp_span part = {0};
+    if (!name.n || !is_jax_type(type))
+        return false;
+    while (next_part(&name, &part))
+        continue;
+    return memmem(part.p, part.n, type.p, type.n) != NULL;
+}
+
+bool framework_is_gradient(struct xp_span name, struct xp_span type)
+{
+    if (is_tf_type(type) && is_tf_name(name))
+        return tf_gradient(name);
+    return (is_jax(name, type) || !type.n) && jax_gradient(name);
+}

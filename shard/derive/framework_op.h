@@ -29,4 +29,8 @@ struct xp_span framework_op_label(const struct framework_op *op, bool *iterator)
 /* The next scope of a name ("a/b/op" has a and b); false when only the op is left. */
 bool framework_scope_next(struct xp_span *rest, struct xp_span *scope);
 
+/* Whether an op of this name and type belongs to a backward pass: a run that has one is training.
+ */
+bool framework_is_gradient(struct xp_span name, struct xp_span type);
+
 #endif

@@ -43,9 +43,15 @@ struct core {
     uint32_t first, n; /* nodes of its grouping line */
 };
 
+/* The line of regions made for a thread. */
+struct regions {
+    uint32_t of, line;
+};
+
 struct grouping {
     struct derive_work *w;
-    uint32_t *links; /* contexts by node */
+    struct vec regions; /* struct regions */
+    uint32_t *links;    /* contexts by node */
     struct vec cores;
     struct vec queue;    /* uint32_t */
     struct vec tf_steps; /* uint64_t */
@@ -526,14 +532,30 @@ static bool set_name(struct grouping *g, uint32_t root, int32_t group)
     return r;
 }
 
+/* The root's group came upon a node of another. */
+static bool relate(struct grouping *g, int32_t parent, int32_t child)
+{
+    const struct derive_relation *last =
+        g->w->relations.n ? &VEC(g->w->relations, struct derive_relation)[g->w->relations.n - 1]
+                          : NULL;
+    if (parent == child || (last && last->parent == parent && last->child == child))
+        return true;
+    struct derive_relation *r = vec_push(&g->w->relations, sizeof *r);
+    if (r)
+        *r = (struct derive_relation){parent, child};
+    return r;
+}
+
 static bool group_root(struct grouping *g, uint32_t root, int32_t group)
 {
     queue_start(g);
     bool ok = enqueue(g, root);
     for (size_t i = 0; ok && i < g->queue.n; i++) {
         uint32_t k = VEC(g->queue, uint32_t)[i];
-        if (nodes_of(g)[k].group >= 0)
+        if (nodes_of(g)[k].group >= 0) {
+            ok = relate(g, group, nodes_of(g)[k].group);
             continue;
+        }
         nodes_of(g)[k].group = group;
         ok = enqueue_children(g, k);
     }
@@ -614,53 +636,67 @@ static bool group_cores(struct grouping *g)
 
 /* --- results --- */
 
-/* Spans that change the group, for every thread with nodes. */
+/* Spans of one line's nodes [k, end) that change the group. span[]: of each node, the one it is
+ * in. */
+static bool line_spans(struct grouping *g, uint32_t k, uint32_t end, uint32_t *span,
+                       struct vec *spans)
+{
+    for (uint32_t i = k; i < end; i++) {
+        const struct group_node *n = &nodes_of(g)[i];
+        uint32_t around = n->parent == NONE || n->parent < k ? NONE : span[n->parent];
+        int32_t outer = around == NONE ? -1 : VEC(*spans, struct derive_span)[around].group;
+        span[i] = around;
+        if (n->group == outer || n->group < 0)
+            continue;
+        struct derive_span *s = vec_push(spans, sizeof *s);
+        if (!s)
+            return false;
+        *s = (struct derive_span){n->begin_ps, n->end_ps, n->group,
+                                  around == NONE ? -1 : (int32_t)around};
+        span[i] = (uint32_t)spans->n - 1;
+    }
+    return true;
+}
+
+static bool keep_line_spans(struct grouping *g, uint32_t line, const struct vec *spans)
+{
+    struct derive_line *l = line_of(g, line);
+    if (!spans->n || g->w->d->planes[l->plane].tpu)
+        return true;
+    struct derive_span *kept = xp_bump_alloc(&g->w->bump, spans->n * sizeof *kept, 16);
+    if (!kept)
+        return false;
+    memcpy(kept, spans->p, spans->n * sizeof *kept);
+    l->group_by = DERIVE_GROUP_SPANS;
+    l->spans = kept;
+    l->nspans = (uint32_t)spans->n;
+    return true;
+}
+
 static bool keep_spans(struct grouping *g)
 {
     struct derive_work *w = g->w;
-    struct group_node *nodes = nodes_of(g);
-    uint32_t *span = malloc((w->nodes.n + 1) * sizeof *span); /* of each node: the one it is in */
+    uint32_t *span = malloc((w->nodes.n + 1) * sizeof *span);
     bool ok = span;
     for (uint32_t k = 0, end; ok && k < w->nodes.n; k = end) {
         struct vec spans = {0};
-        struct derive_line *l = line_of(g, nodes[k].line);
-        uint32_t plane = l->plane;
-        int64_t tid = l->tid;
-        for (end = k; end < w->nodes.n && line_of(g, nodes[end].line)->plane == plane &&
-                      line_of(g, nodes[end].line)->tid == tid;
-             end++) {
-            struct group_node *n = &nodes[end];
-            uint32_t around = n->parent == NONE || n->parent < k ? NONE : span[n->parent];
-            int32_t outer = around == NONE ? -1 : VEC(spans, struct derive_span)[around].group;
-            span[end] = around;
-            if (n->group == outer || n->group < 0)
-                continue;
-            struct derive_span *s = vec_push(&spans, sizeof *s);
-            ok = s;
-            if (!s)
-                break;
-            *s = (struct derive_span){n->begin_ps, n->end_ps, n->group,
-                                      around == NONE ? -1 : (int32_t)around};
-            span[end] = (uint32_t)spans.n - 1;
-        }
-        struct derive_span *kept = NULL;
-        if (ok && spans.n) {
-            kept = xp_bump_alloc(&w->bump, spans.n * sizeof *kept, 16);
-            ok = kept;
-        }
-        for (uint32_t i = 0; kept && i < w->lines.n; i++) {
-            struct derive_line *x = line_of(g, i);
-            if (x->plane == plane && x->tid == tid && !g->w->d->planes[plane].tpu) {
-                x->group_by = DERIVE_GROUP_SPANS;
-                x->spans = kept;
-                x->nspans = (uint32_t)spans.n;
-            }
-        }
-        if (kept)
-            memcpy(kept, spans.p, spans.n * sizeof *kept);
+        uint32_t line = nodes_of(g)[k].line;
+        for (end = k; end < w->nodes.n && nodes_of(g)[end].line == line; end++)
+            ;
+        ok = line_spans(g, k, end, span, &spans) && keep_line_spans(g, line, &spans);
         vec_free(&spans);
     }
     free(span);
+    const struct regions *r = g->regions.p;
+    for (size_t i = 0; ok && i < g->regions.n; i++) {
+        const struct derive_line *of = line_of(g, r[i].of);
+        struct derive_line *l = line_of(g, r[i].line);
+        if (of->group_by != DERIVE_GROUP_SPANS)
+            continue;
+        l->group_by = DERIVE_GROUP_SPANS;
+        l->spans = of->spans;
+        l->nspans = of->nspans;
+    }
     return ok;
 }
 
@@ -816,7 +852,10 @@ static bool add_regions(struct grouping *g, uint32_t line)
         return false;
     l->tid = tid;
     l->name = name;
-    return true;
+    struct regions *r = vec_push(&g->regions, sizeof *r);
+    if (r)
+        *r = (struct regions){line, (uint32_t)w->lines.n - 1};
+    return r;
 }
 
 /* --- all of it --- */
@@ -864,6 +903,7 @@ enum xp_status derive_group_events(struct derive_work *w)
             ok = keep_steps(&g, p);
     free(g.links);
     vec_free(&g.cores);
+    vec_free(&g.regions);
     vec_free(&g.queue);
     vec_free(&g.tf_steps);
     return ok ? XP_OK : derive_busy(w);

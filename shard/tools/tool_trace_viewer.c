@@ -8,6 +8,7 @@
  * cannot parse, and for the second tool more than one host. */
 
 #define NUMBER_MAX 64
+#define RESOLUTION 8000
 
 /* --- arguments --- */
 
@@ -72,6 +73,8 @@ static enum xp_status parse(const struct tool_args *args, struct trace_request *
         r->search_prefix = s;
     if (tool_arg(args, "format", &s) && s.n)
         r->format = s;
+    if (!tool_arg(args, "resolution", &s))
+        r->resolution = RESOLUTION; /* what XProf's own server fills in */
     r->search_metadata = arg_true(args, "search_metadata");
     r->full_dma = arg_true(args, "full_dma");
     return XP_OK;

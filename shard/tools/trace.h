@@ -39,7 +39,8 @@ struct trace_event {
     uint32_t name;
     uint32_t line; /* in derive->lines */
     uint32_t serial;
-    uint32_t track; /* TRACE_COUNTER, TRACE_ASYNC: in host->tracks */
+    uint32_t track; /* TRACE_COUNTER, TRACE_ASYNC: in host->tracks, + 1 */
+    bool middle;    /* of a flow on a TPU: not filtered any more */
 };
 
 /* A device's thread, with the lanes of all its lines. */
@@ -145,12 +146,23 @@ struct trace_flow_event {
 struct trace_flow_row {
     uint32_t first, n; /* in order of (begin, longer first, at) */
 };
+/* A row made of several lines of the file, or of one that is out of order. XProf does not sort it:
+ * it strings the lines together, and decides in that order. */
+struct trace_strung {
+    struct trace_event *events; /* in XProf's order */
+    uint8_t *layers;
+    uint32_t n; /* 0: the row is in order of time */
+};
 struct trace_flows {
     struct trace_flow_event *events;
     struct trace_flow_row *rows; /* one a row of the host */
+    struct trace_strung *strung; /* likewise */
     uint32_t nrows, nevents;
 };
 enum xp_status trace_flows_get(struct trace_host *h, struct xp_error *err);
+/* The flow event of a row that `e` is, or NULL. */
+const struct trace_flow_event *trace_flow_find(const struct trace_flow_event *f, uint32_t n,
+                                               const struct trace_event *e);
 
 /* --- trace_layers.c --- */
 struct trace_window {
@@ -163,6 +175,16 @@ struct trace_window {
 /* Appends the events of the row that are loaded and shown. */
 enum xp_status trace_row_events(struct trace_host *h, uint32_t row, const struct trace_window *win,
                                 const struct trace *t, struct vec *out, struct xp_error *err);
+
+/* --- trace_strung.c --- */
+/* Finds out whether the row is strung, and if so what layers its events are in. */
+enum xp_status trace_strung_make(struct trace_host *h, uint32_t row,
+                                 const struct trace_flow_event *flows, uint32_t nflows,
+                                 struct xp_arena *arena, struct trace_strung *s,
+                                 struct xp_error *err);
+/* The loaded events, in the order in which XProf filters them. False when memory is out. */
+bool trace_strung_events(const struct trace_strung *s, const struct trace_window *win,
+                         struct vec *out);
 
 /* --- trace_filter.c --- */
 /* Keeps what can be told apart; events[0..n) are those of each row in turn, bounds[row] their

@@ -57,22 +57,15 @@ static bool find_keys(struct filter *f, uint32_t r)
     const struct trace_row *row = &VEC(f->h->rows, struct trace_row)[r];
     const struct trace_flow_row *fr = &f->h->flows->rows[r];
     const struct trace_flow_event *fl = f->h->flows->events + fr->first;
-    uint32_t k = 0;
-    for (uint32_t i = f->rows[r].at; i < f->rows[r].end; i++) {
+    for (uint32_t i = f->rows[r].at; fr->n && i < f->rows[r].end; i++) {
         const struct trace_event *e = &f->ev[i];
-        while (k < fr->n &&
-               (fl[k].begin_ps < e->begin_ps ||
-                (fl[k].begin_ps == e->begin_ps &&
-                 (fl[k].end_ps > e->end_ps || (fl[k].end_ps == e->end_ps && fl[k].at < e->at)))))
-            k++;
-        if (k == fr->n)
-            break;
-        if (fl[k].at != e->at || fl[k].begin_ps != e->begin_ps || fl[k].async)
+        const struct trace_flow_event *x = trace_flow_find(fl, fr->n, e);
+        if (!x || x->async || e->middle)
             continue;
         struct flow_key *key = vec_push(&f->keys, sizeof *key);
         if (!key)
             return false;
-        *key = (struct flow_key){i, r, row->device, fl[k].id, fl[k].dir};
+        *key = (struct flow_key){i, r, row->device, x->id, x->dir};
     }
     return true;
 }
@@ -110,6 +103,10 @@ static void bring_row(struct filter *f, struct filter_row *r, uint32_t until)
 {
     for (; r->at < until; r->at++) {
         const struct trace_event *e = &f->ev[r->at];
+        if (e->middle) {
+            f->shown[r->at] = true;
+            continue;
+        }
         if (e->track) {
             uint32_t t = e->track - 1;
             f->shown[r->at] = !f->has_last[t] || e->begin_ps - f->last[t] >= f->res;
@@ -140,7 +137,7 @@ static void visit_flow(struct filter *f, const struct flow_key *key)
     if (fresh)
         *state = shown ? 2 : 1;
     if (!shown) {
-        if (fresh && (!r->vis.has_flow || e->end_ps - r->vis.last_flow >= f->res))
+        if (fresh && trace_vis_flow_apart(&r->vis, e->end_ps, f->res))
             *state = 2;
         shown = *state == 2;
     }
@@ -169,7 +166,8 @@ static bool filter_init(struct filter *f, const uint32_t *bounds)
         f->rows[r].at = bounds[r];
         f->rows[r].end = bounds[r + 1];
         uint32_t n = bounds[r + 1] - bounds[r];
-        if (n && !in_order(f->ev + bounds[r], n))
+        bool strung = h->flows && h->flows->strung[r].n;
+        if (n && !strung && !in_order(f->ev + bounds[r], n))
             qsort(f->ev + bounds[r], n, sizeof *f->ev, event_order);
         if (h->flows && !find_keys(f, r))
             return false;

@@ -155,7 +155,7 @@ static bool flow_shown(struct trace_vis *v, struct flow_state *s, const struct t
         s->shown = (uint16_t)(shown ? s->shown | bit : s->shown & ~bit);
     }
     if (!shown) {
-        if (fresh && (!v->has_flow || e->end_ps - v->last_flow >= res))
+        if (fresh && trace_vis_flow_apart(v, e->end_ps, res))
             s->shown |= bit;
         shown = s->shown & bit;
     }
@@ -254,6 +254,22 @@ static bool decide_all(struct flows_work *w)
     return ok;
 }
 
+const struct trace_flow_event *trace_flow_find(const struct trace_flow_event *f, uint32_t n,
+                                               const struct trace_event *e)
+{
+    uint32_t lo = 0, hi = n;
+    while (lo < hi) { /* in order of (begin, longer first, at) */
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (f[mid].begin_ps < e->begin_ps ||
+            (f[mid].begin_ps == e->begin_ps &&
+             (f[mid].end_ps > e->end_ps || (f[mid].end_ps == e->end_ps && f[mid].at < e->at))))
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < n && f[lo].at == e->at && f[lo].begin_ps == e->begin_ps ? &f[lo] : NULL;
+}
+
 /* --- keeping them --- */
 
 static enum xp_status flows_make(struct part *p, const struct derive *d, void **kept,
@@ -273,13 +289,18 @@ static enum xp_status flows_make(struct part *p, const struct derive *d, void **
         f->nevents = (uint32_t)w.events.n;
         f->rows = xp_arena_alloc(p->arena, (h.rows.n + 1) * sizeof *f->rows);
         f->events = xp_arena_alloc(p->arena, (w.events.n + 1) * sizeof *f->events);
-        ok = f->rows && f->events;
+        f->strung = xp_arena_zalloc(p->arena, (h.rows.n + 1) * sizeof *f->strung);
+        ok = f->rows && f->events && f->strung;
     }
     if (ok && f) {
         memcpy(f->rows, w.rows, h.rows.n * sizeof *f->rows);
         if (w.events.n)
             memcpy(f->events, w.events.p, w.events.n * sizeof *f->events);
-        *kept = f;
+        for (uint32_t r = 0; st == XP_OK && r < h.rows.n; r++)
+            st = trace_strung_make(&h, r, f->events + f->rows[r].first, f->rows[r].n, p->arena,
+                                   &f->strung[r], err);
+        if (st == XP_OK)
+            *kept = f;
     } else if (st == XP_OK) {
         st = trace_busy(err);
     }

@@ -43,7 +43,7 @@ struct scan {
     int layers;
     const struct trace_flow_event *flows;
     uint32_t nflows, flow, flow_next; /* passed; next that is loaded */
-    bool may_hide, drop_middles;
+    bool may_hide, tpu, drop_middles;
     struct vec *out;
 };
 
@@ -219,14 +219,32 @@ static bool overlaps(const struct trace_window *win, int64_t begin_ps, int64_t e
                         : begin_ps <= win->end_ps && end_ps >= win->begin_ps;
 }
 
-static bool emit(struct scan *s, const struct trace_event *ev)
+static bool push(struct scan *s, const struct trace_event *ev)
 {
-    if (!overlaps(s->win, ev->begin_ps, ev->end_ps))
-        return true;
     struct trace_event *e = vec_push(s->out, sizeof *e);
     if (e)
         *e = *ev;
     return e;
+}
+
+static bool emit(struct scan *s, const struct trace_event *ev)
+{
+    if (!overlaps(s->win, ev->begin_ps, ev->end_ps))
+        return true;
+    return push(s, ev);
+}
+
+/* Middles of flows are shown with full_dma whatever the resolution, if only they are loaded: also
+ * those that end before the window. */
+static bool emit_middle(struct scan *s, const struct trace_event *ev, int z)
+{
+    if (s->drop_middles || ev->begin_ps > s->win->end_ps ||
+        (z && s->win->begin_ps > trace_resolution_ps[z - 1] &&
+         ev->begin_ps < s->win->begin_ps - trace_resolution_ps[z - 1]))
+        return true;
+    struct trace_event e = *ev;
+    e.middle = true;
+    return push(s, &e);
 }
 
 static bool visit(struct scan *s, const struct trace_event *ev)
@@ -239,7 +257,9 @@ static bool visit(struct scan *s, const struct trace_event *ev)
     int z = f ? (f->layer < s->layers ? f->layer : -1) : layer_of(s, ev);
     if (z < 0)
         return true;
-    return show(s, ev, z) && ((f && f->dir == DERIVE_DIR_BOTH && s->drop_middles) || emit(s, ev));
+    if (!show(s, ev, z))
+        return false;
+    return f && f->dir == DERIVE_DIR_BOTH && s->tpu ? emit_middle(s, ev, z) : emit(s, ev);
 }
 
 /* --- the scan --- */
@@ -336,16 +356,17 @@ static bool async_layers(struct scan *s, const struct trace_row *row)
 {
     for (uint32_t i = 0; i < s->nflows; i++) {
         const struct trace_flow_event *f = &s->flows[i];
-        if (!f->async || f->layer >= s->layers || !overlaps(s->win, f->begin_ps, f->end_ps) ||
-            (f->dir == DERIVE_DIR_BOTH && s->drop_middles))
+        bool middle = f->dir == DERIVE_DIR_BOTH && s->tpu;
+        if (!f->async || f->layer >= s->layers ||
+            (!middle && !overlaps(s->win, f->begin_ps, f->end_ps)))
             continue;
-        struct trace_event ev = {f->begin_ps, f->end_ps, f->at, f->name, f->line, 0, 0};
+        struct trace_event ev = {f->begin_ps, f->end_ps, f->at, f->name, f->line, 0, 0, false};
         struct derive_event de = trace_derive_event(&ev);
         struct derive_eye eye;
         derive_look(&eye, s->h->d, &s->h->d->lines[f->line]);
         ev.track =
             trace_track_of(s->h, row->device, TRACE_ASYNC, derive_event_name(&eye, &de, NULL)) + 1;
-        if (!ev.track || !emit(s, &ev))
+        if (!ev.track || !(middle ? emit_middle(s, &ev, f->layer) : emit(s, &ev)))
             return false;
     }
     return true;
@@ -357,10 +378,14 @@ static bool row_layers(struct trace_host *h, uint32_t r, const struct trace_wind
     const struct trace_row *row = &VEC(h->rows, struct trace_row)[r];
     struct scan s = {.h = h, .win = win, .t = t, .layers = win->layer + 1, .out = out};
     s.may_hide = row->may_hide;
-    s.drop_middles = VEC(h->devices, struct trace_device)[row->device].tpu && !t->req.full_dma;
+    s.tpu = VEC(h->devices, struct trace_device)[row->device].tpu;
+    s.drop_middles = s.tpu && !t->req.full_dma;
     s.flows = h->flows->events + h->flows->rows[r].first;
     s.nflows = h->flows->rows[r].n;
-    bool ok = scan_init(&s, row) && scan_run(&s) && async_layers(&s, row);
+    const struct trace_strung *strung = &h->flows->strung[r];
+    bool ok =
+        strung->n ? trace_strung_events(strung, win, out) : scan_init(&s, row) && scan_run(&s);
+    ok = ok && async_layers(&s, row);
     scan_fini(&s);
     return ok;
 }

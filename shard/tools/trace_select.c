@@ -123,7 +123,8 @@ static bool search_lane(struct search *s, const struct trace_row *row, const str
                                     ev[i].name,
                                     tl->line,
                                     0,
-                                    0};
+                                    0,
+                                    false};
             struct derive_event de = trace_derive_event(&e);
             struct derive_flow flow;
             bool hit = ev[i].name < s->nnames && s->names[ev[i].name];

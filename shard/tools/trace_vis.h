@@ -30,6 +30,14 @@ static inline bool trace_vis_apart(const struct trace_vis *v, size_t depth, int6
     return depth == v->ends.n || begin_ps - VEC(v->ends, int64_t)[depth] >= resolution_ps;
 }
 
+/* Does the arrow of a flow end far enough from the one shown last? XProf's difference is unsigned:
+ * an arrow that ends before the last one does is far from it. */
+static inline bool trace_vis_flow_apart(const struct trace_vis *v, int64_t end_ps,
+                                        int64_t resolution_ps)
+{
+    return !v->has_flow || (uint64_t)end_ps - (uint64_t)v->last_flow >= (uint64_t)resolution_ps;
+}
+
 /* False when memory is out. */
 static inline bool trace_vis_show(struct trace_vis *v, size_t depth, int64_t end_ps)
 {
