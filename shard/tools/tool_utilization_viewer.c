@@ -50,17 +50,15 @@ static enum xp_status answer(const struct tool_host *hosts, size_t n, const stru
                              struct xp_arena *scratch, struct out *out, struct xp_error *err)
 {
     struct tables t;
-    /* XProf leaves out files that it cannot read, if there are others. */
-    if (n == 1)
-        XP_TRY(profile_all_readable(hosts, n, err));
+    /* XProf looks at the first host alone, and minds only its file. */
+    XP_TRY(profile_all_readable(hosts, n ? 1 : 0, err));
     tables_begin(&t, out, args->csv, false);
     table_begin(&t);
     put_columns(&t);
-    for (size_t i = 0; i < n; i++) {
-        const struct part *p = hosts[i].part;
-        for (uint32_t k = 0; profile_readable(p) && k < p->nplanes; k++)
-            if (profile_is_tpu(profile_plane_name(p, &p->planes[k])))
-                XP_TRY(put_plane(&t, p, &p->planes[k], scratch, err));
+    for (uint32_t k = 0; n && k < hosts[0].part->nplanes; k++) {
+        const struct part *p = hosts[0].part;
+        if (profile_is_tpu(profile_plane_name(p, &p->planes[k])))
+            XP_TRY(put_plane(&t, p, &p->planes[k], scratch, err));
     }
     table_end(&t);
     tables_end(&t);
