@@ -133,9 +133,10 @@ static bool take_run(struct ask *ask)
         xp_fail(&err, XP_BAD_REQUEST, 0, "run is missing: the name of a run");
     else
         run_index_get(ask->app->runs, name, &ask->run, &err);
-    if (!ask->run)
-        ask_problem(ask, &err);
-    return ask->run != NULL;
+    if (ask->run)
+        return true;
+    ask_problem(ask, &err);
+    return false;
 }
 
 static void write_host(struct xp_json *j, const struct run_host *h)
