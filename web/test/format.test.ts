@@ -48,5 +48,6 @@ test("dates carry their zone, unknown ones say so", () => {
   expect(date(1_769_853_600_000).text).toMatch(/2026.*(UTC|GMT|[A-Z]{2,})/);
   expect(date(0).text).toBe("unknown");
   expect(date(Number.NaN).text).toBe("unknown");
-  expect(ago(0, 3 * 86_400_000)).toBe("3 days ago");
+  expect(ago(1, 3 * 86_400_000 + 1)).toBe("3 days ago");
+  expect(ago(null, 3 * 86_400_000)).toBe("");
 });

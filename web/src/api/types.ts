@@ -13,7 +13,7 @@ export interface Runs {
 
 export interface RunRow {
   run: string;
-  captured_ms: number;
+  captured_ms: number | null;
   captured_from: "name" | "mtime";
   hosts: number;
   bytes: number;
@@ -23,7 +23,7 @@ export interface RunRow {
 
 export interface Run {
   run: string;
-  captured_ms: number;
+  captured_ms: number | null;
   location: string;
   hosts: Host[];
 }

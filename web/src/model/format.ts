@@ -83,8 +83,8 @@ export function plural(n: number, one: string, many = one + "s"): string {
 }
 
 /** In the viewer's zone, with the zone; ISO for the hover. */
-export function date(ms: number): { text: string; iso: string } {
-  const d = new Date(ms);
+export function date(ms: number | null): { text: string; iso: string } {
+  const d = new Date(ms ?? 0);
   if (!ms || Number.isNaN(d.getTime())) return { text: "unknown", iso: "" };
   const text = new Intl.DateTimeFormat("en-GB", {
     year: "numeric", month: "short", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit",
@@ -93,7 +93,9 @@ export function date(ms: number): { text: string; iso: string } {
   return { text, iso: d.toISOString() };
 }
 
-export function ago(ms: number, now: number): string {
+/* "" for a time that is not known. */
+export function ago(ms: number | null, now: number): string {
+  if (!ms) return "";
   const s = Math.round((now - ms) / 1000);
   if (s < 0) return "in the future";
   if (s < 60) return "just now";

@@ -118,7 +118,7 @@ function RunLine({ r, root }: { r: RunRow; root: string }) {
   return (
     <tr>
       <th scope="row"><a href={`${root}${page}?run=${encodeURIComponent(r.run)}`}>{r.run}</a></th>
-      <td title={`${when.iso}\n${r.captured_from === "name" ? "from the run's name" : "from the file's time"}`}>
+      <td title={when.iso && `${when.iso}\n${r.captured_from === "name" ? "from the run's name" : "from the file's time"}`}>
         {when.text} <span class="ago">{ago(r.captured_ms, Date.now())}</span>
       </td>
       <td class="number">{count(r.hosts)}</td>
