@@ -161,7 +161,7 @@ struct op_host {
     uint32_t device_cores;
     bool training;
     struct op_limits limits;
-    struct op_core *cores; /* TPU: TensorCores, then SparseCores, each in file order */
+    struct op_core *cores; /* TPU: in file order */
     uint32_t ncores;
     uint64_t busy_ps, idle_ps; /* TPU: united over the cores of a chip, summed over chips */
     bool has_mxu, has_hbm_util;

@@ -1,0 +1,110 @@
+/* shard/stats/op_tpu_int.h - what the files about TPU planes share. */
+#ifndef SHARD_OP_TPU_INT_H
+#define SHARD_OP_TPU_INT_H
+
+#include "shard/stats/op_stats_int.h"
+
+/* --- tpu_events.c: events of a line with their times on the device --- */
+
+struct tpu_event {
+    int64_t begin_ps, end_ps; /* session time */
+    uint64_t device_begin_ps, device_end_ps;
+    uint64_t at;
+    uint32_t name;
+};
+
+struct tpu_events {
+    struct line_cursor line;
+    struct device_cursor device;
+    struct side_cursor side; /* at the event's stats if has_stats */
+    int64_t base_ps;
+    bool has_stats, failed;
+    /* Lines that are not in file order: what to add, by place in the file. */
+    uint64_t *at, *shift, *longer;
+    uint64_t n;
+};
+
+/* In order of (begin, longer first). Close it whatever comes. False: memory is out. */
+bool tpu_events_open(struct tpu_events *it, const struct part_line *line, struct xp_arena *a);
+bool tpu_events_next(struct tpu_events *it, struct tpu_event *ev);
+void tpu_events_close(struct tpu_events *it);
+
+bool tpu_is_ops(struct xp_span line);
+bool tpu_is_steps(struct xp_span line);
+bool tpu_is_modules(struct xp_span line);
+
+/* --- busy time of one core: the union of its intervals, given in order of begin --- */
+
+struct tpu_duty {
+    uint64_t busy_ps;
+    int64_t begin_ps, end_ps; /* of the interval that may still grow */
+    int64_t first_ps, last_ps;
+    bool any, open;
+    struct vec *spans; /* closed intervals, if another core's are to be united: struct tpu_span */
+    bool failed;
+};
+struct tpu_span {
+    int64_t begin_ps, end_ps;
+};
+void tpu_duty_add(struct tpu_duty *d, int64_t begin_ps, int64_t end_ps, bool busy);
+void tpu_duty_widen(struct tpu_duty *d, const struct part_line *line);
+void tpu_duty_close(struct tpu_duty *d);
+static inline uint64_t tpu_duty_idle(const struct tpu_duty *d)
+{
+    return d->any ? (uint64_t)(d->last_ps - d->first_ps) - d->busy_ps : 0;
+}
+
+/* --- tpu_steps.c: what each group was made of --- */
+
+struct tpu_step_op {
+    uint32_t category, kind;
+    uint64_t self_ps, time_ps;
+    double flops, model_flops;
+    uint64_t bytes;
+    const struct op_memory *memory; /* of one run */
+    uint64_t times;
+};
+
+struct tpu_steps {
+    struct vec steps;       /* struct op_step, in order of first appearance */
+    struct vec categories;  /* step, category, self time */
+    struct vec collectives; /* step, struct op_collective */
+    uint32_t *slots;        /* by group */
+    size_t mask;
+    uint32_t last; /* asked for last time */
+};
+bool tpu_steps_add(struct tpu_steps *s, int64_t group, const struct tpu_step_op *op);
+bool tpu_steps_collective(struct tpu_steps *s, int64_t group, const struct op_collective *c);
+bool tpu_steps_mark(struct tpu_steps *s, int64_t group, struct xp_span name, int64_t begin_ps,
+                    int64_t end_ps);
+bool tpu_steps_keep(struct op_build *b, struct tpu_steps *s, const struct op_metas *metas,
+                    struct op_core *core);
+void tpu_steps_fini(struct tpu_steps *s);
+
+/* --- tpu_sparse.c: ops that TensorCores handed to SparseCores --- */
+
+struct sparse_part {
+    uint64_t core, start;
+    struct op_metrics *ops;
+    uint32_t nops;
+    uint64_t total_ps;
+};
+struct sparse_parts {
+    struct sparse_part *v; /* by (core, start) */
+    uint32_t n;
+};
+/* Number + 1, or 0. */
+uint32_t sparse_find(const struct sparse_parts *s, uint64_t core, uint64_t start);
+void sparse_children(const struct sparse_parts *s, uint32_t number, struct op_metrics *op);
+/* Adds the parts of a SparseCore's plane, and its steps and busy time. */
+enum xp_status tpu_sparse_core(struct op_build *b, uint32_t plane, struct vec *records,
+                               struct op_core *core, struct tpu_duty *duty);
+enum xp_status tpu_sparse_parts(struct op_build *b, struct vec *records, struct sparse_parts *out);
+
+/* --- op_tpu.c --- */
+
+enum xp_status tpu_tensor_core(struct op_build *b, uint32_t plane,
+                               const struct sparse_parts *sparse, struct op_core *core,
+                               struct tpu_duty *duty);
+
+#endif
