@@ -282,7 +282,7 @@ static void constant_text(struct dot *d, const struct hlo_instr *constant, uint3
         hlo_shape_text(m, shape, false, out);
         xp_buf_byte(out, ' ');
         size_t value = out->n;
-        hlo_text_literal(&t, literal);
+        hlo_text_literal_lines(&t, literal);
         if (out->n - value <= 64)
             return;
         out->n = out->failed ? out->n : at;

@@ -215,6 +215,26 @@ static bool draw(struct dot *d)
 
 /* --- the graph --- */
 
+/* Who calls the computation, in file order. */
+static void callers(struct dot *d)
+{
+    const struct hlo_module *m = d->m;
+    struct xp_buf *out = d->to->out;
+    const char *head = "<br/>Caller instructions: ";
+
+    for (uint32_t i = 0; i < m->ninstrs && !out->failed; i++) {
+        const struct hlo_run *called = &m->instrs[i].called;
+        for (uint32_t k = 0; k < called->n; k++) {
+            if (m->refs[called->at + k] != d->comp)
+                continue;
+            xp_buf_str(out, head);
+            hlo_text_name(out, m->instrs[i].name);
+            head = ", ";
+            break;
+        }
+    }
+}
+
 static void header(struct dot *d, struct xp_span label)
 {
     const struct hlo_comp *c = &d->m->comps[d->comp];
@@ -231,6 +251,8 @@ static void header(struct dot *d, struct xp_span label)
     }
     if (d->comp == d->m->entry)
         xp_buf_str(out, "<br/>ENTRY computation");
+    else if (c->fused_by == HLO_NONE)
+        callers(d);
     xp_buf_str(out, "</b>>;\nlabelloc = t;\n// \"\" would not do\ntooltip = \" \";\n"
                     "stylesheet=<\n  data:text/css,\n  svg text {\n"
                     "    font-family: 'Roboto', sans-serif;\n    font-size: 12px;\n  }\n>\n\n");

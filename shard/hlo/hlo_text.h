@@ -63,6 +63,7 @@ void hlo_text_attrs(const struct hlo_text *t, const struct hlo_instr *in, struct
 
 /* A literal without its shape on one line; {...} when it is not what its shape says. */
 void hlo_text_literal(const struct hlo_text *t, struct xp_span literal);
+void hlo_text_literal_lines(const struct hlo_text *t, struct xp_span literal); /* a row a line */
 
 /* The order in which XLA prints computations: callees first. Room for m->ncomps; the count is
  * returned, HLO_NONE when scratch is spent. */

@@ -6,6 +6,7 @@ struct attr_printer {
     const struct hlo_text *t;
     const struct hlo_instr *in;
     struct hlo_attrs *attrs;
+    bool no_frontend; /* an async operation's own stand for those of what it wraps */
 };
 
 static struct xp_buf *next_attr(struct attr_printer *p)
@@ -539,9 +540,12 @@ static void async_start(struct attr_printer *p)
     if (thread.n && !xp_span_eq(thread, XP_SPAN_LIT("main")))
         quoted(p, "async_execution_thread=", thread);
     if (wrapped && wrapped->opcode != HLO_OP_ASYNC_START) {
-        struct attr_printer inner = {p->t, wrapped, p->attrs};
+        struct xp_span frontend = message(p, HLO_F_FRONTEND_ATTRIBUTES), entry;
+        struct hlo_spans it = hlo_spans_open(frontend, 1);
+        struct attr_printer inner = {p->t, wrapped, p->attrs, hlo_spans_next(&it, &entry)};
         any_attrs(&inner);
     }
+    aliasing(p);
 }
 
 static void opcode_attrs(struct attr_printer *p)
@@ -592,10 +596,12 @@ static const attr_fn by_opcode[HLO_OP_COUNT] = {
     [HLO_OP_ALL_REDUCE_START] = all_reduce,
     [HLO_OP_ALL_TO_ALL] = all_to_all,
     [HLO_OP_ASYNC_START] = async_start,
+    [HLO_OP_ASYNC_UPDATE] = aliasing,
     [HLO_OP_BATCH_NORM_GRAD] = batch_norm,
     [HLO_OP_BATCH_NORM_INFERENCE] = batch_norm,
     [HLO_OP_BATCH_NORM_TRAINING] = batch_norm,
     [HLO_OP_BROADCAST] = dimensions,
+    [HLO_OP_CALL] = aliasing,
     [HLO_OP_COLLECTIVE_BROADCAST] = collective,
     [HLO_OP_COLLECTIVE_PERMUTE] = collective_permute,
     [HLO_OP_COLLECTIVE_PERMUTE_START] = collective_permute,
@@ -789,7 +795,7 @@ static void any_attrs(struct attr_printer *p)
     }
     s = message(p, HLO_F_FRONTEND_ATTRIBUTES);
     struct hlo_spans it = hlo_spans_open(s, 1);
-    if (hlo_spans_next(&it, &entry)) {
+    if (!p->no_frontend && hlo_spans_next(&it, &entry)) {
         xp_buf_str(next_attr(p), "frontend_attributes=");
         hlo_text_frontend(p->t->out, s, p->t->scratch);
     }
@@ -801,7 +807,7 @@ static void any_attrs(struct attr_printer *p)
 
 void hlo_text_attrs(const struct hlo_text *t, const struct hlo_instr *in, struct hlo_attrs *attrs)
 {
-    struct attr_printer p = {t, in, attrs};
+    struct attr_printer p = {t, in, attrs, false};
     attrs->n = 0;
     any_attrs(&p);
     attrs->start[attrs->n] = t->out->n;

@@ -278,6 +278,7 @@ static void element_text(struct xp_buf *out, uint32_t type, uint32_t rank, const
 /* --- arrays --- */
 
 struct array {
+    const char *line; /* between rows: a space or a line end */
     const int64_t *dims;
     int64_t stride[LITERAL_RANK_MAX]; /* in elements as stored */
     int64_t at[LITERAL_RANK_MAX];
@@ -286,6 +287,8 @@ struct array {
 
 static void open_brace(struct xp_buf *out, const struct array *a, uint32_t depth)
 {
+    if (a->rank > 1 && depth == a->rank - 1 && a->line[0] == '\n')
+        xp_buf_str(out, "  ");
     xp_buf_byte(out, '{');
     if (a->rank == 1)
         return;
@@ -296,12 +299,14 @@ static void open_brace(struct xp_buf *out, const struct array *a, uint32_t depth
     }
     if (a->rank > 3 && depth > 0)
         xp_buf_fmt(out, " /*i%u=%lld*/", depth - 1, (long long)a->at[depth - 1]);
-    xp_buf_byte(out, ' ');
+    xp_buf_str(out, a->line);
 }
 
 static void close_brace(struct xp_buf *out, const struct array *a, uint32_t depth)
 {
-    if (a->rank > 1 && (depth < a->rank - 1 || a->dims[depth] > 1))
+    if (a->rank > 1 && depth < a->rank - 1)
+        xp_buf_str(out, a->line);
+    else if (a->rank > 1 && a->dims[depth] > 1)
         xp_buf_byte(out, ' ');
     xp_buf_byte(out, '}');
 }
@@ -313,7 +318,8 @@ static bool next_element(struct xp_buf *out, struct array *a, uint32_t depth_end
     while (k-- > 0) {
         if (a->at[k] + 1 < a->dims[k]) {
             a->at[k]++;
-            xp_buf_str(out, ", ");
+            xp_buf_byte(out, ',');
+            xp_buf_str(out, k + 1 < a->rank ? a->line : " ");
             while (++k < depth_end)
                 open_brace(out, a, k);
             return true;
@@ -344,10 +350,10 @@ static void layout_strides(const struct hlo_module *m, const struct hlo_shape *s
 }
 
 static void array_literal(const struct hlo_text *t, struct xp_span literal,
-                          const struct hlo_module *sm, const struct hlo_shape *s)
+                          const struct hlo_module *sm, const struct hlo_shape *s, const char *line)
 {
     struct elements e = {0};
-    struct array a = {.dims = sm->ints + s->dims.at, .rank = s->dims.n};
+    struct array a = {.line = line, .dims = sm->ints + s->dims.at, .rank = s->dims.n};
     int64_t count = hlo_shape_elements(sm, (uint32_t)(s - sm->shapes));
     uint32_t depth = a.rank, zero = a.rank;
 
@@ -378,7 +384,8 @@ static void array_literal(const struct hlo_text *t, struct xp_span literal,
 }
 
 /* Bounded by LITERAL_TUPLES_MAX, whatever the bytes say. */
-static void any_literal(const struct hlo_text *t, struct xp_span literal, int depth)
+static void any_literal(const struct hlo_text *t, struct xp_span literal, const char *line,
+                        int depth)
 {
     struct xp_span shape = {0}, member;
     hlo_get_span(literal, 1, &shape);
@@ -391,17 +398,22 @@ static void any_literal(const struct hlo_text *t, struct xp_span literal, int de
         xp_buf_str(t->out, "( ");
         for (const char *comma = ""; hlo_spans_next(&it, &member); comma = ", ") {
             xp_buf_str(t->out, comma);
-            any_literal(t, member, depth + 1);
+            any_literal(t, member, line, depth + 1);
         }
         xp_buf_str(t->out, " )");
     } else if (sm->shapes[0].type == HLO_TYPE_TOKEN) {
         xp_buf_str(t->out, "token");
     } else {
-        array_literal(t, literal, sm, &sm->shapes[0]);
+        array_literal(t, literal, sm, &sm->shapes[0], line);
     }
 }
 
 void hlo_text_literal(const struct hlo_text *t, struct xp_span literal)
 {
-    any_literal(t, literal, 0);
+    any_literal(t, literal, " ", 0);
+}
+
+void hlo_text_literal_lines(const struct hlo_text *t, struct xp_span literal)
+{
+    any_literal(t, literal, "\n", 0);
 }
