@@ -5,6 +5,8 @@
 
 #include "lib/base/hash.h"
 
+#define FILE_NAME_MAX 1024
+
 /* --- parameters --- */
 
 struct piece {
@@ -153,6 +155,43 @@ static uint64_t version_of(const struct shard_object *objects, size_t n)
     return h;
 }
 
+/* What is of the query's in a file name: no character that a shell or a header minds. */
+static void add_name(struct xp_buf *b, struct xp_span text)
+{
+    if (text.n && b->n)
+        xp_buf_byte(b, '_');
+    for (size_t i = 0; i < text.n; i++) {
+        uint8_t c = text.p[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     c == '_' || c == '-';
+        if ((c & 0xc0) != 0x80)
+            xp_buf_byte(b, plain ? c : '_');
+    }
+}
+
+/* <tool>_<run>_<what follows the last '-' of the host>.csv */
+static void name_download(const struct ask *ask, struct http_answer *a)
+{
+    struct xp_span tag = ask_arg(ask, "tag"), run = ask_arg(ask, "run");
+    struct xp_span host = ask_arg(ask, "host");
+    const uint8_t *dash = host.n ? memrchr(host.p, '-', host.n) : NULL;
+    struct xp_buf name, value;
+
+    if (dash)
+        host = xp_span_of(dash + 1, host.n - (size_t)(dash + 1 - host.p));
+    xp_buf_init(&name, FILE_NAME_MAX);
+    xp_buf_init(&value, 2 * FILE_NAME_MAX);
+    add_name(&name, tag);
+    add_name(&name, run);
+    add_name(&name, host);
+    if (!name.failed)
+        xp_buf_fmt(&value, "attachment; filename=\"%.*s.csv\"", (int)name.n, (const char *)name.p);
+    if (value.n)
+        http_answer_header(a, "content-disposition", xp_buf_all(&value));
+    xp_buf_fini(&name);
+    xp_buf_fini(&value);
+}
+
 /* XProf has no reasons: a converter that fails is a 404 that says "No Data"
  * (http-api 4.3); what is ours to refuse (memory, storage) keeps its own status. */
 static void compatible_failure(struct ask *ask, const struct xp_error *err)
@@ -170,7 +209,9 @@ static void compatible_failure(struct ask *ask, const struct xp_error *err)
             ask_text(ask, 200, "text/plain", XP_SPAN_LIT(""));
             break;
         }
-        ask_text(ask, 404, "text/plain", XP_SPAN_LIT("No Data"));
+        ask_text(ask, 404, "text/plain",
+                 ask->route->op == SHARD_TOOL_CSV ? XP_SPAN_LIT("No Data Found")
+                                                  : XP_SPAN_LIT("No Data"));
         break;
     case XP_BUSY:
     case XP_TIMEOUT:
@@ -197,6 +238,8 @@ static void on_shard_answer(void *ctx, struct shard_answer *sa)
     http_answer_init(&a, 200, sa->content_type);
     http_answer_blob(&a, sa->body);
     a.encoded = sa->encoded;
+    if (ask->route->op == SHARD_TOOL_CSV)
+        name_download(ask, &a);
     if (!sa->volatile_answer)
         set_etag(&a, ask->identity, sa->version);
     ask_answer(ask, &a);

@@ -197,13 +197,14 @@ static bool is_trace(struct xp_span tag)
            xp_span_eq(tag, XP_SPAN_LIT("trace_viewer"));
 }
 
+/* A file that is not there: XProf's two routes differ. */
 static void no_file(struct ask *ask, const char *format, struct xp_span what, struct xp_span also)
 {
     struct xp_buf text;
     xp_buf_init(&text, 65536);
     xp_buf_fmt(&text, format, (int)(what.n < 500 ? what.n : 500), (const char *)what.p,
                (int)(also.n < 500 ? also.n : 500), (const char *)also.p);
-    ask_text(ask, 404, text_type, xp_buf_all(&text));
+    ask_text(ask, ask->route->op == SHARD_TOOL_CSV ? 500 : 404, text_type, xp_buf_all(&text));
     xp_buf_fini(&text);
 }
 
@@ -310,5 +311,7 @@ void xprof_data(struct ask *ask)
     else if (is_other_tool(tag))
         ask_text(ask, 501, text_type, XP_SPAN_LIT("this server does not have that tool yet"));
     else
-        ask_text(ask, 404, text_type, XP_SPAN_LIT("No Data"));
+        ask_text(ask, 404, text_type,
+                 ask->route->op == SHARD_TOOL_CSV ? XP_SPAN_LIT("No Data Found")
+                                                  : XP_SPAN_LIT("No Data"));
 }

@@ -15,7 +15,7 @@ void xprof_config(struct ask *ask);
 void xprof_version(struct ask *ask);
 void xprof_runs(struct ask *ask);
 void xprof_hosts(struct ask *ask);
-void xprof_data(struct ask *ask);
+void xprof_data(struct ask *ask); /* data and data_csv */
 void xprof_capture_profile(struct ask *ask);
 void xprof_generate_cache(struct ask *ask);
 void xprof_run_tools_route(struct ask *ask);
