@@ -51,15 +51,15 @@ def ask_quietly(d, run):
         assert 'HTTP' in type(e).__mro__[1].__name__ or isinstance(e, (EOFError, ValueError)), e
 
 
-def test_terminate_while_loading_ends_soon_with_0(start, make, tmp_path):
+def test_terminate_while_loading_ends_with_0(start, make, tmp_path):
     make('big', '--size', '60MB', root=tmp_path)
     d = start('--logdir', tmp_path)
     asker = threading.Thread(target=ask_quietly, args=(d, 'big'))
     asker.start()
     time.sleep(0.05)
-    began = time.monotonic()
-    assert d.stop() == 0
-    assert time.monotonic() - began < 10
+    # An answer under way may be finished: ten seconds, then it is cut off.
+    d.proc.terminate()
+    assert d.proc.wait(25) == 0
     asker.join(20)
 
 
