@@ -1,0 +1,90 @@
+/* shard/tools/inference_int.h - one host's requests while they are found; for inference_*.c. */
+#ifndef SHARD_INFERENCE_INT_H
+#define SHARD_INFERENCE_INT_H
+
+#include "shard/derive/derive.h"
+#include "shard/tools/inference.h"
+
+/* What events of a name are to a request. */
+enum inference_kind {
+    INF_OTHER,
+    INF_BATCHING_RUN, /* these begin a request */
+    INF_TFRT_RUN,
+    INF_SERVING_RUN,
+    INF_SESSION_RUN,
+    INF_RUN_GRAPH,
+    INF_PROCESS_BATCH,
+    INF_SCHEDULE,
+    INF_CONCAT, /* with the batch's size and padding */
+    INF_TO_HOST,
+    INF_TO_DEVICE,
+    INF_TO_DEVICE_ISSUE, /* transfers of two events, joined by _c */
+    INF_TO_DEVICE_DONE,
+    INF_TO_HOST_ISSUE,
+    INF_TO_HOST_DONE,
+    INF_EXECUTE,
+    INF_LAUNCH,
+    INF_COMPLETE,
+    INF_TENSOR,
+    INF_USER_ROOT, /* by its root level, not by name */
+    INF_KINDS
+};
+
+struct inf_event {
+    uint64_t at;
+    int64_t begin_ps, end_ps; /* session time */
+    int64_t group;
+    uint64_t consumer; /* of the transfers' halves */
+    uint32_t name;
+    uint8_t kind, rank; /* rank: place among the kind's names, as XProf goes through them */
+    bool user_root;     /* besides its kind */
+    bool has_consumer;
+};
+
+#define INF_NONE INT64_MIN
+
+/* Of one group, whatever request it belongs to. */
+struct inf_group {
+    int64_t schedule, concat, execute, launch, complete; /* begins, or INF_NONE */
+    uint32_t first_span, nspans;                         /* in spans, once they are sorted */
+};
+
+struct inf_span {
+    int64_t group;
+    int64_t begin_ps, end_ps;
+    uint8_t part; /* enum inference_part */
+};
+
+struct inf_host {
+    struct inference *inf;
+    struct part *part;
+    const struct derive *d;
+    const struct part_plane *plane; /* of the host's threads */
+    uint32_t host;
+    struct out *out;
+    struct vec events; /* struct inf_event, in file order */
+    struct vec spans;  /* struct inf_span */
+    struct inf_group *groups;
+    uint32_t ngroups;
+    uint32_t *request;            /* by group: index + 1 in requests */
+    uint32_t *batch;              /* by group: index + 1 in batches */
+    int32_t *model;               /* by group, -1: none named */
+    struct vec requests, batches; /* this host's */
+};
+
+static inline bool inf_group_ok(const struct inf_host *h, int64_t group)
+{
+    return group >= 0 && group < h->ngroups;
+}
+
+enum xp_status inference_events(struct inf_host *h, struct xp_error *err); /* _events.c */
+/* Fills part_ps of the host's requests and device_ps of its batches. _breakdown.c */
+enum xp_status inference_breakdown(struct inf_host *h, struct xp_error *err);
+enum xp_status inference_tensors(struct inf_host *h, struct xp_error *err); /* _tensors.c */
+
+static inline enum xp_status inference_busy(struct xp_error *err)
+{
+    return xp_fail(err, XP_BUSY, 0, "no memory left for the requests");
+}
+
+#endif
