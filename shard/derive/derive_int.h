@@ -99,6 +99,9 @@ void line_maker_depends(struct line_maker *m, struct line_maker *dependent);
  * INT64_MIN. Calls come in order of begin. */
 bool line_maker_add(struct line_maker *m, uint32_t level, uint32_t name, int64_t begin_ps,
                     int64_t end_ps, int64_t group, int64_t scope, uint64_t at);
+/* Levels 0..n-1 at once, and the end of all deeper ones. Names: at most 1024. */
+bool line_maker_add_all(struct line_maker *m, const uint32_t *names, size_t n, int64_t begin_ps,
+                        int64_t end_ps, int64_t group);
 void line_maker_reset(struct line_maker *m, uint32_t level);
 /* Closes it; m is used up. */
 enum xp_status line_maker_end(struct line_maker *m, struct maker_output *out);

@@ -1,10 +1,12 @@
 #include "shard/derive/derive_int.h"
+#include "shard/store/lane_int.h"
 
 /* A line of events that are merged while the same name goes on, on several nested levels. The
  * ends of open events grow, so that events wait until the outermost one above them is closed. */
 
 #define LEVELS_MAX 4096
 #define DEPENDENTS_MAX 2
+#define BATCH 256
 
 struct made {
     int64_t begin_ps, end_ps;
@@ -15,6 +17,7 @@ struct made {
 
 struct made_level {
     bool open;
+    uint32_t name;
     size_t ev; /* in pending */
     int64_t scope;
 };
@@ -29,6 +32,12 @@ struct line_maker {
     uint32_t ndependents;
     struct vec runs; /* struct derive_span */
     uint64_t nevents;
+    struct lane_raw batch[BATCH]; /* on their way to the builder */
+    size_t nbatch;
+    /* Most events only lengthen all open levels: how far is kept here, once for all of them. */
+    int64_t tail_ps;
+    size_t nopen; /* levels that the tail is about: [0, nopen), all open, of one group */
+    int64_t group;
 };
 
 struct line_maker *line_maker_new(struct xp_arena *arena, bool gpu)
@@ -87,23 +96,37 @@ static void sort_made(struct made *ev, size_t n)
         qsort(ev, n, sizeof *ev, sooner_cmp);
 }
 
+static void write_batch(struct line_maker *m)
+{
+    if (m->nbatch && !m->failed && line_builder_add_many(m->builder, m->batch, m->nbatch) != XP_OK)
+        m->failed = true;
+    m->nbatch = 0;
+}
+
+static int64_t clamp(int64_t t)
+{
+    return t > LANE_TIME_MAX ? LANE_TIME_MAX : t < -LANE_TIME_MAX ? -LANE_TIME_MAX : t;
+}
+
 /* Writes out the pending events that begin before `now`; all are closed. */
 static void flush(struct line_maker *m, int64_t now)
 {
     struct made *ev = m->pending.p;
     size_t n = m->pending.n, done = 0;
-    sort_made(ev, n);
+    if (n > 1)
+        sort_made(ev, n);
     if (!m->builder && n && !(m->builder = line_builder_new(m->arena)))
         m->failed = true;
     for (; done < n && ev[done].begin_ps < now && !m->failed; done++) {
         if (m->gpu)
             add_run(m, &ev[done]);
-        if (line_builder_add(m->builder, ev[done].begin_ps, ev[done].end_ps, ev[done].name,
-                             ev[done].at) != XP_OK)
-            m->failed = true;
+        if (m->nbatch == BATCH)
+            write_batch(m);
+        m->batch[m->nbatch++] = (struct lane_raw){clamp(ev[done].begin_ps), clamp(ev[done].end_ps),
+                                                  ev[done].at, ev[done].name};
         m->nevents++;
     }
-    if (done)
+    if (done && done < n)
         memmove(ev, ev + done, (n - done) * sizeof *ev);
     m->pending.n = n - done;
 }
@@ -140,8 +163,21 @@ static void shrink(struct line_maker *m, size_t level)
     }
 }
 
+/* Puts the tail onto the levels that it is about. */
+static void settle(struct line_maker *m)
+{
+    for (size_t i = 0; i < m->nopen; i++) {
+        struct made *e = level_event(m, i);
+        if (e->end_ps < m->tail_ps)
+            e->end_ps = m->tail_ps;
+    }
+}
+
 static void reset_at(struct line_maker *m, uint32_t level, int64_t now)
 {
+    settle(m);
+    if (m->nopen > level)
+        m->nopen = level;
     shrink(m, level);
     for (size_t i = level; i < m->levels.n; i++)
         VEC(m->levels, struct made_level)[i].open = false;
@@ -177,6 +213,8 @@ bool line_maker_add(struct line_maker *m, uint32_t level, uint32_t name, int64_t
 {
     if (level >= LEVELS_MAX || m->failed)
         return !m->failed;
+    settle(m);
+    m->nopen = 0;
     while (m->levels.n <= level) {
         struct made_level *l = vec_push(&m->levels, sizeof *l);
         if (!l)
@@ -197,7 +235,55 @@ bool line_maker_add(struct line_maker *m, uint32_t level, uint32_t name, int64_t
     if (!e)
         return !(m->failed = true);
     *e = (struct made){begin_ps, end_ps, group, at, name};
-    VEC(m->levels, struct made_level)[level] = (struct made_level){true, m->pending.n - 1, scope};
+    VEC(m->levels, struct made_level)
+    [level] = (struct made_level){true, name, m->pending.n - 1, scope};
+    return !m->failed;
+}
+
+static bool begin_level(struct line_maker *m, size_t level, uint32_t name, int64_t begin_ps,
+                        int64_t end_ps, int64_t group, uint64_t at)
+{
+    while (m->levels.n <= level) {
+        struct made_level *l = vec_push(&m->levels, sizeof *l);
+        if (!l)
+            return false;
+        *l = (struct made_level){0};
+    }
+    struct made *e = vec_push(&m->pending, sizeof *e);
+    if (!e)
+        return false;
+    *e = (struct made){begin_ps, end_ps, group, at, name};
+    VEC(m->levels, struct made_level)
+    [level] = (struct made_level){true, name, m->pending.n - 1, INT64_MIN};
+    return true;
+}
+
+bool line_maker_add_all(struct line_maker *m, const uint32_t *names, size_t n, int64_t begin_ps,
+                        int64_t end_ps, int64_t group)
+{
+    if (group == DERIVE_NO_GROUP || m->gpu) {
+        bool ok = true;
+        for (size_t i = 0; ok && i < n; i++)
+            ok = line_maker_add(m, (uint32_t)i, names[i], begin_ps, end_ps, group, INT64_MIN, 0);
+        line_maker_reset(m, (uint32_t)n);
+        return ok;
+    }
+    const struct made_level *l = m->levels.p;
+    size_t k = 0;
+    if (group == m->group)
+        while (k < n && k < m->nopen && l[k].name == names[k])
+            k++;
+    if (k < n || m->nopen > n) {
+        reset_at(m, (uint32_t)k, k ? INT64_MIN : begin_ps);
+        for (size_t i = k; i < n && !m->failed; i++)
+            if (!begin_level(m, i, names[i], begin_ps, end_ps, group, 0))
+                m->failed = true;
+        m->nopen = m->failed ? 0 : n;
+        m->tail_ps = end_ps;
+        m->group = group;
+    } else if (end_ps > m->tail_ps) {
+        m->tail_ps = end_ps;
+    }
     return !m->failed;
 }
 
@@ -226,10 +312,13 @@ static enum xp_status finish(struct line_maker *m, struct maker_output *out)
 enum xp_status line_maker_end(struct line_maker *m, struct maker_output *out)
 {
     *out = (struct maker_output){0};
+    settle(m);
+    m->nopen = 0;
     shrink(m, 0);
     for (size_t i = 0; i < m->levels.n; i++)
         VEC(m->levels, struct made_level)[i].open = false;
     flush(m, INT64_MAX);
+    write_batch(m);
     enum xp_status st = m->failed ? XP_BUSY : XP_OK;
     if (st == XP_OK && m->nevents)
         st = finish(m, out);

@@ -324,18 +324,13 @@ static bool take_event(struct tpu_work *t, const struct plane_event *ev, const s
 {
     bool ok = true;
     if (o->op != NONE) {
-        const uint32_t *scopes = VEC(t->scopes, uint32_t) + o->scopes;
-        for (uint32_t i = 0; ok && i < o->nscopes; i++)
-            ok = line_maker_add(t->scope_line, i, scopes[i], ev->begin_ps, ev->end_ps, group,
-                                INT64_MIN, ev->at);
         if (o->nscopes)
-            line_maker_reset(t->scope_line, o->nscopes);
-        ok = ok && line_maker_add(t->op_line, 0, o->op, ev->begin_ps, ev->end_ps, group, INT64_MIN,
-                                  ev->at);
+            ok = line_maker_add_all(t->scope_line, VEC(t->scopes, uint32_t) + o->scopes, o->nscopes,
+                                    ev->begin_ps, ev->end_ps, group);
+        ok = ok && line_maker_add_all(t->op_line, &o->op, 1, ev->begin_ps, ev->end_ps, group);
     }
     if (ok && o->source != NONE)
-        ok = line_maker_add(t->source_line, 0, o->source, ev->begin_ps, ev->end_ps, group,
-                            INT64_MIN, ev->at);
+        ok = line_maker_add_all(t->source_line, &o->source, 1, ev->begin_ps, ev->end_ps, group);
     if (ok && o->offload)
         ok = offload_event(t, ev, o);
     return ok;

@@ -241,9 +241,11 @@ uint32_t trace_frame_of(struct trace_frames *f, const struct trace_arg *a);
 /* Process and thread of the events of each line of a host. */
 struct trace_place {
     uint32_t pid, tid;
+    bool strung; /* a window's events of the row are in XProf's order already */
 };
 struct trace_place *trace_places(const struct trace_host *h, struct xp_arena *scratch);
-/* Indices of h->events in the order of (pid, tid, track, begin); threads, then tracks. */
+/* Indices of h->events in the order of (pid, tid, track, begin); threads, then tracks. Strung rows
+ * keep their order in a window. */
 uint32_t *trace_order(const struct trace_host *h, const struct trace_place *places,
                       struct xp_arena *scratch);
 enum xp_status trace_write_json(struct trace *t);

@@ -67,7 +67,7 @@ struct trace_place *trace_places(const struct trace_host *h, struct xp_arena *sc
         uint32_t pid = 1000 * h->index + VEC(h->devices, struct trace_device)[row->device].id;
         for (uint32_t i = 0; i < row->nlanes; i++)
             p[VEC(h->lanes, struct trace_lane)[row->first_lane + i].line] =
-                (struct trace_place){pid, row->tid};
+                (struct trace_place){pid, row->tid, h->flows && h->flows->strung[r].n};
     }
     return p;
 }
@@ -90,6 +90,8 @@ static int place_order(const void *a, const void *b, void *ctx)
             return p->pid < q->pid ? -1 : 1;
         if (p->tid != q->tid)
             return p->tid < q->tid ? -1 : 1;
+        if (p->strung)
+            return (i > k) - (i < k);
     }
     if (x->begin_ps != y->begin_ps)
         return x->begin_ps < y->begin_ps ? -1 : 1;
