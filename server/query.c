@@ -1,6 +1,8 @@
 #include "server/query.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -8,21 +10,33 @@
 #include <jansson.h>
 
 #include "lib/base/gzip.h"
+#include "lib/base/log.h"
 #include "server/options.h"
 #include "server/runs.h"
+#include "server/terminal.h"
 #include "shard/shard.h"
 
 #define ARGS_MAX 32
-#define CELL_WIDTH_MAX 60
+#define HOSTS_MAX 64
+#define NAMED_MAX 8 /* names in a sentence */
 
 enum form { FORM_JSON, FORM_CSV, FORM_TABLE };
 
 struct query {
-    const char *source, *tool, *run, *host;
+    const char *source, *tool, *run;
+    const char *hosts[HOSTS_MAX];
     enum form form;
     struct shard_arg args[ARGS_MAX];
-    size_t nargs;
+    size_t nhosts, nargs;
 };
+
+static const char *const tools[] = {
+#define TOOL(symbol, id, title, view, hosts) id,
+#include "shard/tools/tools.def"
+#undef TOOL
+};
+
+#define TOOLS_N (sizeof tools / sizeof *tools)
 
 struct waiting {
     pthread_mutex_t lock;
@@ -31,23 +45,89 @@ struct waiting {
     struct shard_answer answer;
 };
 
+/* --- sentences --- */
+
+/* What is wrong, on stderr. Names in it come from directories and profiles. */
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
+{
+    char text[1024];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    fputs("xprofd: ", stderr);
+    terminal_text(stderr, xp_span_str(text));
+    fputc('\n', stderr);
+}
+
+/* "a, b, c and 5 more" in text, from names given one by one; i counts up to n. */
+static void add_name(struct xp_buf *text, const char *name, size_t i, size_t n)
+{
+    if (i < NAMED_MAX)
+        xp_buf_fmt(text, "%s%.200s", i ? ", " : "", name);
+    else if (i == NAMED_MAX)
+        xp_buf_fmt(text, " and %zu more", n - i);
+}
+
+static void say_hosts(const struct run *run)
+{
+    struct xp_buf text;
+    xp_buf_init(&text, 65536);
+    for (size_t i = 0; i < run->n_hosts; i++)
+        add_name(&text, run->hosts[i].name, i, run->n_hosts);
+    say("--host is one of: %.*s", (int)text.n, (const char *)text.p);
+    xp_buf_fini(&text);
+}
+
+static void say_runs(struct run_index *runs)
+{
+    struct run_page page = {0};
+    struct xp_error err;
+    struct xp_buf text;
+
+    xp_buf_init(&text, 65536);
+    if (run_index_list(runs, (struct xp_span){0}, (struct xp_span){0}, NAMED_MAX, &page, &err) ==
+        XP_OK)
+        for (size_t i = 0; i <= page.n && i < page.total; i++)
+            add_name(&text, i < page.n ? page.runs[i]->name : "", i, page.total);
+    if (text.n)
+        say("--run is one of: %.*s", (int)text.n, (const char *)text.p);
+    run_page_fini(&page);
+    xp_buf_fini(&text);
+}
+
+static void print_tools(FILE *f)
+{
+    fputs("tools:", f);
+    for (size_t i = 0; i < TOOLS_N; i++)
+        fprintf(f, " %s", tools[i]);
+    fputc('\n', f);
+}
+
 /* --- the command line --- */
 
-static int usage(const char *why)
+static int help(void)
 {
-    if (why)
-        fprintf(stderr, "xprofd: %s\n", why);
-    fprintf(why ? stderr : stdout,
-            "usage: xprofd query SOURCE TOOL [--json|--csv|--table] [--run RUN] [--host HOST] "
-            "[name=value...]\n"
-            "SOURCE is a log directory, a folder of profiles or one *.xplane.pb; the newest run "
-            "and all its hosts unless told otherwise.\n"
-            "tools:");
-#define TOOL(symbol, id, title, view, hosts) fprintf(why ? stderr : stdout, " " id);
-#include "shard/tools/tools.def"
-#undef TOOL
-    fputc('\n', why ? stderr : stdout);
-    return why ? 2 : 0;
+    puts("xprofd query - print a tool's answer, without a server\n\n"
+         "usage: xprofd query SOURCE TOOL [options] [name=value...]\n\n"
+         "  SOURCE          a log directory, a folder of profiles or one *.xplane.pb\n"
+         "  --json          the answer as the server gives it (the default)\n"
+         "  --csv           its first table, as /data_csv gives it\n"
+         "  --table         its tables, in aligned columns\n"
+         "  --run RUN       this run (the newest)\n"
+         "  --host HOST     this host (all); may be repeated\n"
+         "  name=value      a parameter of the tool, e.g. module_name=jit_step(12)\n");
+    print_tools(stdout);
+    puts("\nEnds with 0, with 1 when there is no such answer, with 2 when the command line is "
+         "wrong.");
+    return 0;
+}
+
+static bool wrong(const char *format, const char *what)
+{
+    say(format, what);
+    fputs("xprofd: query --help says how it is written\n", stderr);
+    return false;
 }
 
 static bool set_flag(struct query *q, const char *arg)
@@ -58,35 +138,68 @@ static bool set_flag(struct query *q, const char *arg)
             q->form = (enum form)i;
             return true;
         }
+    return wrong("there is no option %s", arg);
+}
+
+/* --run X, --run=X and the same of --host. False: arg is neither. */
+static bool set_value(struct query *q, int argc, char **argv, int *i, bool *ok)
+{
+    const char *arg = argv[*i];
+    bool run = strncmp(arg, "--run", 5) == 0, host = strncmp(arg, "--host", 6) == 0;
+    const char *rest = arg + (run ? 5 : 6);
+
+    if ((!run && !host) || (*rest && *rest != '='))
+        return false;
+    const char *value = *rest ? rest + 1 : *i + 1 < argc ? argv[++*i] : NULL;
+    if (!value || !value[0])
+        *ok = wrong("%s needs a value", run ? "--run" : "--host");
+    else if (run)
+        q->run = value;
+    else if (q->nhosts == HOSTS_MAX)
+        *ok = wrong("%s was given too often", "--host");
+    else
+        q->hosts[q->nhosts++] = value;
+    return true;
+}
+
+static bool set_word(struct query *q, const char *arg)
+{
+    const char *eq = strchr(arg, '=');
+    if (!q->source)
+        q->source = arg;
+    else if (!q->tool)
+        q->tool = arg;
+    else if (!eq)
+        return wrong("a parameter is written name=value, and \"%s\" is not", arg);
+    else if (q->nargs == ARGS_MAX)
+        return wrong("there are too many parameters, from \"%s\" on", arg);
+    else
+        q->args[q->nargs++] =
+            (struct shard_arg){xp_span_of(arg, (size_t)(eq - arg)), xp_span_str(eq + 1)};
+    return true;
+}
+
+static bool known_tool(const char *tool)
+{
+    for (size_t i = 0; i < TOOLS_N; i++)
+        if (strcmp(tools[i], tool) == 0)
+            return true;
+    say("there is no tool \"%s\"", tool);
+    print_tools(stderr);
     return false;
 }
 
-static const char *parse(struct query *q, int argc, char **argv)
+static bool parse(struct query *q, int argc, char **argv)
 {
-    for (int i = 2; i < argc; i++) {
-        char *arg = argv[i], *eq = strchr(arg, '=');
-        const char **value = strcmp(arg, "--run") == 0    ? &q->run
-                             : strcmp(arg, "--host") == 0 ? &q->host
-                                                          : NULL;
-        if (value && ++i == argc)
-            return "--run and --host need a value";
-        if (value)
-            *value = argv[i];
-        else if (arg[0] == '-' && !set_flag(q, arg))
-            return "an option is unknown";
-        else if (arg[0] == '-')
-            continue;
-        else if (!q->source)
-            q->source = arg;
-        else if (!q->tool)
-            q->tool = arg;
-        else if (!eq || q->nargs == ARGS_MAX)
-            return "parameters are written name=value";
-        else
-            q->args[q->nargs++] =
-                (struct shard_arg){xp_span_of(arg, (size_t)(eq - arg)), xp_span_str(eq + 1)};
-    }
-    return q->tool ? NULL : "say what to read and which tool";
+    bool ok = true;
+    for (int i = 2; i < argc && ok; i++)
+        if (argv[i][0] != '-')
+            ok = set_word(q, argv[i]);
+        else if (!set_value(q, argc, argv, &i, &ok))
+            ok = set_flag(q, argv[i]);
+    if (ok && !q->tool)
+        return wrong("say %s", q->source ? "which tool" : "what to read, and which tool");
+    return ok && known_tool(q->tool);
 }
 
 /* --- the answer --- */
@@ -101,95 +214,27 @@ static void on_answer(void *ctx, struct shard_answer *a)
     pthread_mutex_unlock(&w->lock);
 }
 
-static void inflate(struct shard_answer *a, struct xp_buf *out)
+static bool inflate(struct shard_answer *a, struct xp_buf *out)
 {
     struct xp_span body = xp_span_of(a->body->p, a->body->n);
+    enum xp_status status = XP_OK;
     size_t got = 1;
 
     if (!a->encoded) {
         xp_buf_span(out, body);
-        return;
+        return !out->failed;
     }
     struct xp_gunzip *gz = xp_gunzip_new(body);
-    while (got) {
+    while (got && status == XP_OK) {
         uint8_t *p = xp_buf_room(out, 65536);
-        if (!p || xp_gunzip_read(gz, p, 65536, &got) != XP_OK)
-            break;
-        out->n += got;
+        status = p ? xp_gunzip_read(gz, p, 65536, &got) : XP_TOO_LARGE;
+        out->n += status == XP_OK ? got : 0;
     }
     xp_gunzip_free(gz);
+    return status == XP_OK;
 }
 
-/* --- as a table --- */
-
-static const char *cell_text(const json_t *cell, char buf[64])
-{
-    const json_t *f = json_object_get(cell, "f"), *v = f ? f : json_object_get(cell, "v");
-    if (json_is_string(v))
-        return json_string_value(v);
-    if (json_is_integer(v))
-        snprintf(buf, 64, "%lld", (long long)json_integer_value(v));
-    else if (json_is_real(v))
-        snprintf(buf, 64, "%.6g", json_real_value(v));
-    else
-        snprintf(buf, 64, "%s", json_is_boolean(v) ? (json_is_true(v) ? "true" : "false") : "");
-    return buf;
-}
-
-static int width_of(const char *text)
-{
-    int n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80;
-    return n < CELL_WIDTH_MAX ? n : CELL_WIDTH_MAX;
-}
-
-/* Text of a profile on a terminal: no control bytes, at most CELL_WIDTH_MAX characters. */
-static void print_cell(const char *text, int width, bool right, bool last)
-{
-    int n = width_of(text), shown = 0;
-    if (right)
-        printf("%*s", width - n, "");
-    for (; *text; text++) {
-        bool more = ((unsigned char)*text & 0xc0) == 0x80;
-        if (!more && shown++ == CELL_WIDTH_MAX)
-            break;
-        putchar((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
-    }
-    if (!last)
-        printf("%*s", right ? 2 : width - n + 2, "");
-}
-
-static void print_table(const json_t *table)
-{
-    const json_t *cols = json_object_get(table, "cols"), *rows = json_object_get(table, "rows");
-    size_t n = json_array_size(cols);
-    int *width = calloc(n + 1, sizeof *width);
-    char buf[64];
-
-    XP_ASSERT(width);
-    for (size_t c = 0; c < n; c++) {
-        const char *label = json_string_value(json_object_get(json_array_get(cols, c), "label"));
-        width[c] = width_of(label ? label : "");
-        for (size_t r = 0; r < json_array_size(rows); r++) {
-            const json_t *cells = json_object_get(json_array_get(rows, r), "c");
-            int w = width_of(cell_text(json_array_get(cells, c), buf));
-            width[c] = w > width[c] ? w : width[c];
-        }
-    }
-    for (size_t r = 0; r <= json_array_size(rows); r++) {
-        const json_t *cells = r ? json_object_get(json_array_get(rows, r - 1), "c") : NULL;
-        for (size_t c = 0; c < n; c++) {
-            const json_t *col = json_array_get(cols, c);
-            const char *type = json_string_value(json_object_get(col, "type"));
-            const char *label = json_string_value(json_object_get(col, "label"));
-            const char *text = r ? cell_text(json_array_get(cells, c), buf) : label;
-            print_cell(text ? text : "", width[c], type && strcmp(type, "number") == 0, c + 1 == n);
-        }
-        putchar('\n');
-    }
-    free(width);
-}
+/* --- printing it --- */
 
 static bool print_tables(struct xp_span text)
 {
@@ -202,30 +247,57 @@ static bool print_tables(struct xp_span text)
             continue;
         if (shown++)
             putchar('\n');
-        print_table(table);
+        terminal_table(stdout, table);
     }
     json_decref(j);
     return shown > 0;
 }
 
-static int print_answer(const struct query *q, struct shard_answer *a)
+static bool is_text(const char *type)
+{
+    return strncmp(type, "text/", 5) == 0 || strcmp(type, "application/json") == 0;
+}
+
+/* As it is into a file or a pipe; what a terminal would obey is taken out for a terminal. */
+static int print_whole(struct xp_span text, const char *type)
+{
+    if (!isatty(STDOUT_FILENO))
+        fwrite(text.p, 1, text.n, stdout);
+    else if (is_text(type)) {
+        terminal_text(stdout, text);
+        if (text.n && text.p[text.n - 1] != '\n')
+            putchar('\n');
+    } else {
+        say("the answer is %zu bytes of %s: send it into a file", text.n, type);
+        return 1;
+    }
+    return 0;
+}
+
+static int print_answer(const struct query *q, const struct run *run, struct shard_answer *a)
 {
     struct xp_buf text;
     int rc = 0;
 
     if (a->error.status != XP_OK) {
-        fprintf(stderr, "xprofd: %s\n", a->error.text);
+        say("%s", a->error.text);
+        if (run->n_hosts > 1 && q->nhosts != 1)
+            say_hosts(run);
         return 1;
     }
     xp_buf_init(&text, SIZE_MAX / 2);
-    inflate(a, &text);
-    if (q->form == FORM_TABLE && !print_tables(xp_buf_all(&text))) {
-        fprintf(stderr, "xprofd: the answer of %s is no table; --json shows it\n", q->tool);
+    if (!inflate(a, &text)) {
+        say("there is not enough memory for the answer");
         rc = 1;
-    } else if (q->form != FORM_TABLE) {
-        fwrite(text.p, 1, text.n, stdout);
-        if (isatty(STDOUT_FILENO))
-            putchar('\n');
+    } else if (q->form != FORM_TABLE)
+        rc = print_whole(xp_buf_all(&text), a->content_type);
+    else if (!print_tables(xp_buf_all(&text))) {
+        say("the answer of %s is no table; --json shows it", q->tool);
+        rc = 1;
+    }
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        say("the answer could not be written: %s", strerror(errno));
+        rc = 1;
     }
     xp_buf_fini(&text);
     xp_blob_unref(a->body);
@@ -251,19 +323,33 @@ static enum xp_status find_run(const struct query *q, struct run_index *runs,
     return *run ? XP_OK : XP_NOT_FOUND;
 }
 
-static size_t choose_hosts(const struct query *q, const struct run *run, struct shard_object *o,
-                           struct xp_error *err)
+static bool is_chosen(const struct query *q, const char *host)
+{
+    for (size_t i = 0; i < q->nhosts; i++)
+        if (strcmp(q->hosts[i], host) == 0)
+            return true;
+    return q->nhosts == 0;
+}
+
+/* 0: there is none, and it was said. */
+static size_t choose_hosts(const struct query *q, const struct run *run, struct shard_object *o)
 {
     size_t n = 0;
+    for (size_t i = 0; i < q->nhosts; i++)
+        if (!run_host_find(run, xp_span_str(q->hosts[i]))) {
+            say("run \"%s\" has no host \"%s\"", run->name, q->hosts[i]);
+            say_hosts(run);
+            return 0;
+        }
     for (size_t i = 0; i < run->n_hosts; i++) {
         const struct run_host *h = &run->hosts[run->by_name[i]];
-        if (!q->host || strcmp(q->host, h->name) == 0)
+        if (is_chosen(q, h->name))
             o[n++] =
                 (struct shard_object){run->store, h->key, h->name, h->generation, h->size, h->gz};
     }
     if (n == 0)
-        xp_fail(err, XP_NOT_FOUND, 0, "run \"%s\" has no host%s%s", run->name, q->host ? " " : "",
-                q->host ? q->host : "");
+        say("run \"%s\" holds no profile: %s", run->name,
+            run->note ? run->note : "its folder is empty");
     return n;
 }
 
@@ -271,12 +357,10 @@ static int ask(const struct query *q, const struct run *run, struct xp_workers *
 {
     struct waiting w = {.lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
     struct shard_object *objects = calloc(run->n_hosts + 1, sizeof *objects);
-    struct xp_error err = {0};
 
     XP_ASSERT(objects);
-    size_t n = choose_hosts(q, run, objects, &err);
+    size_t n = choose_hosts(q, run, objects);
     if (n == 0) {
-        fprintf(stderr, "xprofd: %s\n", err.text);
         free(objects);
         return 1;
     }
@@ -292,7 +376,7 @@ static int ask(const struct query *q, const struct run *run, struct xp_workers *
     while (!w.over)
         pthread_cond_wait(&w.done, &w.lock);
     pthread_mutex_unlock(&w.lock);
-    int rc = print_answer(q, &w.answer);
+    int rc = print_answer(q, run, &w.answer);
     shard_free(shard);
     free(objects);
     return rc;
@@ -308,12 +392,12 @@ int query_main(int argc, char **argv)
 
     for (int i = 2; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0)
-            return usage(NULL);
-    const char *wrong = parse(&q, argc, argv);
-    if (wrong)
-        return usage(wrong);
+            return help();
+    if (!parse(&q, argc, argv))
+        return 2;
+    xp_log_set_level(XP_LOG_ERROR); /* a warning would say again what the answer says */
     if (xp_store_open_path(q.source, &store, &err) != XP_OK) {
-        fprintf(stderr, "xprofd: %s\n", err.text);
+        say("%s", err.text);
         return 2;
     }
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -321,8 +405,11 @@ int query_main(int argc, char **argv)
     struct run_index *runs = run_index_new(&store, 1);
     if (find_run(&q, runs, &run, &err) == XP_OK)
         rc = ask(&q, run, workers);
-    else
-        fprintf(stderr, "xprofd: %s\n", err.text);
+    else {
+        say("%s", err.text);
+        if (q.run)
+            say_runs(runs);
+    }
     run_unref(run);
     run_index_free(runs);
     xp_workers_free(workers);
