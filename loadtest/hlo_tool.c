@@ -1,9 +1,11 @@
 /* hlo_tool FILE [N]: decodes an HloProto N times, says what is in it and what it takes.
- * hlo_tool FILE short|long|meta: prints it in XLA's syntax. */
+ * hlo_tool FILE short|long|meta: prints it in XLA's syntax.
+ * hlo_tool FILE dot NODE WIDTH: draws what is around an instruction. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/clock.h"
+#include "shard/hlo/hlo_dot.h"
 #include "shard/hlo/hlo_text.h"
 
 static struct xp_span read_file(const char *path)
@@ -45,6 +47,29 @@ static int print(const struct hlo_module *m, const char *how)
     return status != XP_OK;
 }
 
+static int draw(const struct hlo_module *m, const char *node, const char *width)
+{
+    struct xp_buf out;
+    struct xp_error err = {0};
+    struct hlo_dot_options opt = {.backend_config = true, .fusions = true};
+    struct hlo_dot_out to = {.scratch = xp_arena_new(NULL), .out = &out};
+    uint32_t instr = hlo_instr_by_name(m, xp_span_str(node));
+
+    xp_buf_init(&out, HLO_BYTES_MAX);
+    enum xp_status status = hlo_text_check(m, &err);
+    if (status == XP_OK && instr == HLO_NONE)
+        status = xp_fail(&err, XP_NOT_FOUND, 0, "no instruction %s", node);
+    if (status == XP_OK)
+        status = hlo_dot_around(m, instr, (uint32_t)strtoul(width, NULL, 10), &opt, &to, &err);
+    if (status == XP_OK)
+        fwrite(out.p, 1, out.n, stdout);
+    else
+        fprintf(stderr, "%s\n", err.text);
+    xp_buf_fini(&out);
+    xp_arena_free(to.scratch);
+    return status != XP_OK;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -71,7 +96,7 @@ int main(int argc, char **argv)
         best = t < best ? t : best;
     }
     if (argc > 2 && n == 0) {
-        int rc = print(m, argv[2]);
+        int rc = argc > 4 ? draw(m, argv[3], argv[4]) : print(m, argv[2]);
         xp_arena_free(a);
         free((void *)bytes.p);
         return rc;

@@ -367,7 +367,7 @@ void dot_backend_config(struct dot *d, const struct hlo_instr *in, const char *b
         return;
     xp_buf_str(d->to->out, before);
     xp_buf_str(d->to->out, "backend_config=\"");
-    xp_buf_span(d->to->out, config);
+    hlo_text_backend_config(d->to->out, config);
     xp_buf_byte(d->to->out, '"');
 }
 

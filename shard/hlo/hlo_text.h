@@ -87,6 +87,8 @@ void hlo_text_metadata(const struct hlo_meta *meta, struct xp_buf *out);
 void hlo_text_name(struct xp_buf *out, struct xp_span name);
 /* The bytes of backend_config, also when the module keeps them in a table. */
 struct xp_span hlo_backend_config(const struct hlo_module *m, const struct hlo_instr *in);
+/* The same as XLA prints it: without a member that it takes out when it loads a GPU module. */
+void hlo_text_backend_config(struct xp_buf *out, struct xp_span config);
 /* Braces balance and close at the end: XLA prints such a text without quotes. */
 bool hlo_lexes_as_dict(struct xp_span s);
 

@@ -167,6 +167,19 @@ struct xp_span hlo_backend_config(const struct hlo_module *m, const struct hlo_i
     return (struct xp_span){0};
 }
 
+void hlo_text_backend_config(struct xp_buf *out, struct xp_span config)
+{
+    static const char gone[] = "\"wait_on_operation_queues\":[],";
+    const uint8_t *at = config.n ? memmem(config.p, config.n, gone, sizeof gone - 1) : NULL;
+
+    if (at) {
+        xp_buf_add(out, config.p, (size_t)(at - config.p));
+        config.n -= (size_t)(at - config.p) + sizeof gone - 1;
+        config.p = at + sizeof gone - 1;
+    }
+    xp_buf_span(out, config);
+}
+
 struct pair {
     struct xp_span key, value;
 };
@@ -420,7 +433,7 @@ static void put_backend_config(const struct hlo_text *t, struct xp_span config)
 {
     xp_buf_str(t->out, ", backend_config=");
     if (hlo_lexes_as_dict(config)) {
-        xp_buf_span(t->out, config);
+        hlo_text_backend_config(t->out, config);
         return;
     }
     xp_buf_byte(t->out, '"');

@@ -147,11 +147,6 @@ static enum xp_status answer_json(struct request *r)
     return fail(r, "Not implemented");
 }
 
-static enum xp_status answer_nothing(struct request *r)
-{
-    return fail(r, "");
-}
-
 /* --- neighbours by name --- */
 
 static const struct hlo_run *run_of(const struct hlo_instr *in, bool users)
@@ -215,6 +210,28 @@ static enum xp_status answer_neighbours(struct request *r)
     put_names(r, &j, m, instr, false);
     xp_json_obj_end(&j);
     return XP_OK;
+}
+
+/* --- Model Explorer's graph: XProf's open build has none, and says so without a word; for a node
+ * that is not there it prints the module --- */
+
+static enum xp_status answer_me_graph(struct request *r)
+{
+    struct hlo_module *m;
+
+    XP_TRY(load(r, &m));
+    if (find_instr(m, r->node) != HLO_NONE || find_comp(m, r->node) != HLO_NONE)
+        return fail(r, "");
+    struct hlo_text t = {
+        .m = m,
+        .opt = hlo_text_default,
+        .scratch = r->scratch,
+        .out = &r->out->text,
+        .flush = flush_text,
+        .ctx = r->out,
+    };
+    r->out->content_type = "text/plain";
+    return hlo_text_module(&t, r->err);
 }
 
 /* --- a custom call's program --- */
@@ -316,7 +333,7 @@ static const struct kind {
     {"graph", answer_graph, true},
     {"json", answer_json, false},
     {"long_txt", answer_long, false},
-    {"me_graph", answer_nothing, false},
+    {"me_graph", answer_me_graph, true},
     {"pb", answer_pb, false},
     {"pbtxt", answer_pbtxt, false},
     {"short_txt", answer_short, false},
