@@ -21,7 +21,7 @@ static const struct part_evmeta *next_meta(struct walk *w, const struct part **p
 {
     for (; w->host < w->n; w->host++, w->plane = 0) {
         const struct part *p = w->hosts[w->host].part;
-        for (; w->plane < p->nplanes; w->plane++, w->meta = 0) {
+        for (; p && w->plane < p->nplanes; w->plane++, w->meta = 0) {
             const struct part_plane *pl = &p->planes[w->plane];
             if (!is_metadata_plane(p, w->plane) || w->meta == pl->nevmeta)
                 continue;

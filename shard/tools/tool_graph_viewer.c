@@ -380,4 +380,5 @@ static enum xp_status graph_viewer(const struct tool_host *hosts, size_t n,
     return internal(kind->answer(&r), err);
 }
 
-const struct tool tool_graph_viewer = {.id = "graph_viewer", .answer = graph_viewer};
+const struct tool tool_graph_viewer = {
+    .id = "graph_viewer", .tolerant = true, .answer = graph_viewer};

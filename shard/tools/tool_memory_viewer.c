@@ -40,4 +40,5 @@ static enum xp_status memory_viewer(const struct tool_host *hosts, size_t n,
     return XP_OK;
 }
 
-const struct tool tool_memory_viewer = {.id = "memory_viewer", .answer = memory_viewer};
+const struct tool tool_memory_viewer = {
+    .id = "memory_viewer", .tolerant = true, .answer = memory_viewer};
