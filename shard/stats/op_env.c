@@ -51,16 +51,22 @@ static const char *const tpu_bandwidths[OP_BW_COUNT] = {
     [OP_BW_VMEM_WR] = "peak_vmem_wr_bw_gigabytes_per_second",
 };
 
+/* XProf reads flags of one type only. */
+static bool flag(const struct op_build *b, const struct part_plane *pl, const char *name)
+{
+    struct xspace_stat s;
+    return op_plane_stat(b, pl, name, &s) && s.type == XSPACE_I64 && s.num;
+}
+
 static void tpu_limits(const struct op_build *b, const struct part_plane *pl, struct op_limits *l)
 {
-    double flag = 0;
     op_plane_num(b, pl, "peak_teraflops_per_second", &l->peak_tflops);
     for (int i = 0; i < OP_BW_COUNT; i++)
         op_plane_num(b, pl, tpu_bandwidths[i], &l->gbs[i]);
     l->ngbs = OP_BW_COUNT;
     l->has_cmem = l->gbs[OP_BW_CMEM_RD] > 0 || l->gbs[OP_BW_CMEM_WR] > 0;
-    l->has_megacore = op_plane_num(b, pl, "has_megacore", &flag) && flag != 0;
-    l->has_merged_vmem = op_plane_num(b, pl, "has_merged_vmem", &flag) && flag != 0;
+    l->has_megacore = flag(b, pl, "has_megacore");
+    l->has_merged_vmem = flag(b, pl, "has_merged_vmem");
 }
 
 static void gpu_caps(const struct op_build *b, const struct part_plane *pl, struct gpu_caps *caps)
