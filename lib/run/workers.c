@@ -4,7 +4,14 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "lib/base/clock.h"
+
 #define CLASSES 2
+
+/* Queries without end must not keep a load from ever ending: after so many that overtook it, and
+ * so long, it has a turn. A slice of some 10 ms then costs a query that much, now and then. */
+#define OVERTAKE_MAX 8
+#define LOAD_PATIENCE_NS UINT64_C(30000000)
 
 struct task {
     struct task *next;
@@ -21,9 +28,11 @@ struct queue {
 struct xp_workers {
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    struct queue queues[CLASSES]; /* in the order they are served */
+    struct queue queues[CLASSES];
     int queue_max, threads;
     bool stopping;
+    int overtaken;    /* queries taken while a load waited, since a load's last turn */
+    uint64_t load_ns; /* when that was */
     pthread_t ids[];
 };
 
@@ -47,14 +56,25 @@ static struct task *pop(struct queue *q)
     return t;
 }
 
+static bool load_has_turn(const struct xp_workers *w)
+{
+    return w->queues[XP_WORK_LOAD].n && w->overtaken >= OVERTAKE_MAX &&
+           xp_now_ns() - w->load_ns >= LOAD_PATIENCE_NS;
+}
+
 static struct task *next_task(struct xp_workers *w)
 {
-    for (int c = 0; c < CLASSES; c++) {
-        struct task *t = pop(&w->queues[c]);
-        if (t)
-            return t;
+    struct task *t = load_has_turn(w) ? NULL : pop(&w->queues[XP_WORK_QUERY]);
+    if (t) {
+        w->overtaken += w->queues[XP_WORK_LOAD].n > 0;
+        return t;
     }
-    return NULL;
+    t = pop(&w->queues[XP_WORK_LOAD]);
+    if (t) {
+        w->overtaken = 0;
+        w->load_ns = xp_now_ns();
+    }
+    return t;
 }
 
 static void *work(void *arg)

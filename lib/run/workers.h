@@ -3,7 +3,8 @@
  * Decoding, queries, file reads and arena drops run here; event loops never do them.
  * Two classes: XP_WORK_QUERY is taken before XP_WORK_LOAD, so that an answer somebody waits
  * for overtakes a decode. A long task cuts itself into slices: it returns XP_WORK_AGAIN and is
- * queued again at the end of its class (decode slices are about 8 MiB, some 10 ms).
+ * queued again at the end of its class (decode slices are about 8 MiB, some 10 ms). However many
+ * queries come, a load that waits has a turn every 30 ms or so.
  *
  * Order      xp_workers_new -> xp_workers_post from any thread -> xp_workers_free, which runs
  *            what is queued to its end and joins.

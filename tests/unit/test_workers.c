@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #include "tests/unit/unit.h"
 
@@ -105,6 +106,38 @@ static void slices_of_long_tasks_take_turns(void **state)
     trail_is("qqababa");
 }
 
+struct flood {
+    int left; /* queries that may still come */
+    atomic_bool loaded;
+};
+
+static enum xp_work_next query_again(void *ctx)
+{
+    struct flood *f = ctx;
+    usleep(500);
+    return --f->left > 0 && !atomic_load(&f->loaded) ? XP_WORK_AGAIN : XP_WORK_DONE;
+}
+
+static enum xp_work_next load_once(void *ctx)
+{
+    atomic_store(&((struct flood *)ctx)->loaded, true);
+    return XP_WORK_DONE;
+}
+
+static void a_flood_of_queries_does_not_starve_a_load(void **state)
+{
+    (void)state;
+    struct gate g;
+    struct xp_workers *w = held_pool(&g, 10);
+    struct flood f = {.left = 20000};
+    xp_workers_post(w, XP_WORK_LOAD, load_once, &f);
+    xp_workers_post(w, XP_WORK_QUERY, query_again, &f);
+    gate_open(&g);
+    xp_workers_free(w);
+    assert_true(atomic_load(&f.loaded));
+    assert_true(f.left > 0);
+}
+
 static void too_many_waiting_queries_are_busy_and_loads_are_not(void **state)
 {
     (void)state;
@@ -206,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(queries_overtake_loads),
         cmocka_unit_test(slices_of_long_tasks_take_turns),
+        cmocka_unit_test(a_flood_of_queries_does_not_starve_a_load),
         cmocka_unit_test(too_many_waiting_queries_are_busy_and_loads_are_not),
         cmocka_unit_test(free_runs_the_queue_out),
         cmocka_unit_test(what_a_task_posts_while_the_pool_ends_still_runs),
