@@ -1,5 +1,7 @@
 """Loads under way: progress, leaving, killing, the memory budget."""
+import os
 import signal
+import subprocess
 import threading
 import time
 
@@ -107,3 +109,20 @@ def test_many_ask_for_the_same_load_and_share_it(start, make, tmp_path):
     assert len({len(r.body) for r in got}) == 1
     assert d.api('status').json()
     assert d.status_kb('VmHWM') < 400000
+
+
+def test_a_profile_loads_while_others_are_asked_without_end(start, make, tmp_path):
+    make('busy', '--size', '20MB', root=tmp_path)
+    make('new', '--size', '20MB', root=tmp_path)
+    d = start('--logdir', tmp_path)
+    end = d.loaded('busy').json()['end_ps']
+    path = '/api/v1/aggregate?run=busy&host=host-0&t0={t0}&t1={t1}'
+    flood = subprocess.Popen([os.path.join(daemon.BUILD, 'hammer'), '--port', str(d.port), '--path', path, '--lo', '0',
+                              '--hi', str(end), '--clients', '32', '--seconds', '20', '--zoom', '0-4'], stdout=subprocess.DEVNULL)
+    try:
+        time.sleep(0.5)
+        assert d.loaded('new', limit=15).json()['events'] > 100000
+        assert flood.poll() is None
+    finally:
+        flood.terminate()
+        flood.wait(10)
