@@ -217,7 +217,7 @@ static void root(struct app *app, struct http_exchange *ex, struct xp_span path)
     else
         below = cut(&path, "data/plugin/profile/");
     bool page = is_read(ex) && (path.n == 0 || below || memchr(path.p, '.', path.n) ||
-                                xp_span_eq(path, XP_SPAN_LIT("local")));
+                                (app->stock && xp_span_eq(path, XP_SPAN_LIT("local"))));
 
     if (xprof(app, ex, path) || (page && app->stock && stock_answer(app->stock, ex, path, below)))
         return;
