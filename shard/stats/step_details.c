@@ -97,7 +97,7 @@ static bool collectives(const struct step *s, struct step_details *out)
 
 struct cores {
     struct stat step, outfeed, optimal, transfer, active;
-    struct stat sparse_step, sparse_compute, sparse_idle;
+    struct stat sparse_step, sparse_compute, sparse_active, sparse_idle;
     uint64_t infeed, sparse_v0; /* the most */
     double percent_sum;
     uint32_t npercents;
@@ -108,6 +108,7 @@ static void add_sparse(struct cores *t, const struct step_core *c)
     stat_add(&t->sparse_step, c->duration_ps);
     stat_add(&t->sparse_compute, c->duration_ps - c->tpu.idle_ps);
     stat_add(&t->sparse_idle, c->tpu.idle_ps);
+    stat_add(&t->sparse_active, c->tpu.active_ps);
 }
 
 static void add_percent(struct cores *t, const struct step_core *c, struct step_details *out)
@@ -129,7 +130,7 @@ static void add_core(struct cores *t, const struct step_core *c, struct step_det
     stat_add(&t->outfeed, u->outfeed_ps);
     stat_add(&t->transfer, u->transfer_ps);
     stat_add(&t->optimal, c->duration_ps - host - u->sparse_v0_ps);
-    stat_add(&t->active, c->duration_ps - host);
+    stat_add(&t->active, u->active_ps);
     add_percent(t, c, out);
     if (u->sparse_v0_ps > t->sparse_v0)
         t->sparse_v0 = u->sparse_v0_ps;
@@ -149,10 +150,10 @@ static void finish(const struct cores *t, struct step_details *out)
     out->active = stat_mean_ms(&t->active);
     out->infeed_percent = t->npercents ? t->percent_sum / t->npercents : 0;
     out->sparse_step = stat_mean_ms(&t->sparse_step);
+    out->sparse_active = stat_mean_ms(&t->sparse_active);
     out->sparse_idle = stat_mean_ms(&t->sparse_idle);
     out->sparse_compute = ms(t->sparse_compute.min);
-    double busy = out->compute + out->sparse_v0 + out->infeed + out->all_reduce +
-                  out->all_reduce_sync + out->outfeed;
+    double busy = out->compute + out->sparse_v0 + out->infeed + out->outfeed;
     out->idle = t->step.n && ms(t->step.min) > busy ? ms(t->step.min) - busy : 0;
 }
 

@@ -92,16 +92,17 @@ static void break_down(const struct op_step *s, uint64_t duration_ps, struct ste
     for (uint32_t i = 0; i < s->ncategories; i++) {
         const struct op_category_time *c = &s->categories[i];
         sum += c->self_ps;
+        if (!(op_kind_of(c->category) & OP_KIND_OFF_DUTY))
+            t->active_ps += c->self_ps;
         if (is(c->category, "sparsecorev0 infeed"))
             v0_in = c->self_ps;
         else if (is(c->category, "sparsecorev0 outfeed"))
             v0_out = c->self_ps;
-        uint32_t kind = op_kind_of(c->category);
-        if (kind & OP_KIND_INFEED)
+        else if (is(c->category, "infeed"))
             t->infeed_ps += c->self_ps;
-        else if (kind & OP_KIND_OUTFEED)
+        else if (is(c->category, "outfeed"))
             t->outfeed_ps += c->self_ps;
-        else if (kind & OP_KIND_HOST_XFER)
+        else if (op_kind_of(c->category) & OP_KIND_HOST_XFER)
             t->transfer_ps += c->self_ps;
     }
     t->sparse_v0_ps = v0_in > v0_out ? v0_in - v0_out : 0;
@@ -119,7 +120,8 @@ static void set_core(const struct tpu_host *h, const struct op_core *c, const st
                               .begin_ps = begin_ps,
                               .duration_ps = duration_ps};
     if (c->sparse)
-        out->tpu.idle_ps = duration_ps - ops->op_self_ps;
+        out->tpu = (struct step_tpu){.idle_ps = duration_ps - ops->op_self_ps,
+                                     .active_ps = ops->op_self_ps};
     else
         break_down(ops, duration_ps, &out->tpu);
 }

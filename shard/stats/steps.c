@@ -70,12 +70,43 @@ static enum xp_status add_inputs(struct steps_host *h, struct step_groups *g, st
     return XP_OK;
 }
 
+/* A device that is fed by infeed ops says itself how long it waited. */
+static bool has_infeed(const struct op_db *db)
+{
+    for (uint32_t i = 0; i < db->n; i++)
+        if (xp_span_eq(db->ops[i].category, XP_SPAN_LIT("infeed")) ||
+            xp_span_eq(db->ops[i].category, XP_SPAN_LIT("sparsecorev0 infeed")))
+            return true;
+    return false;
+}
+
+static enum xp_status make_inputs(struct part *p, const struct derive *d, struct steps_host *h,
+                                  struct xp_error *err)
+{
+    const struct op_stats *ops;
+    struct step_groups g = {0};
+    XP_TRY(op_stats_get(p, &ops, err));
+    bool ok = has_infeed(&ops->device) || step_tpu_inputs(d, &g);
+    enum xp_status st = ok ? add_inputs(h, &g, p->arena, err) : busy(err);
+    step_groups_free(&g);
+    return st;
+}
+
+static enum xp_status make_steps(struct part *p, const struct derive *d, bool gpu,
+                                 struct steps_host *h, struct xp_error *err)
+{
+    struct step_groups g = {0};
+    bool ok = gpu ? step_gpu_events(d, &g) : step_cpu_events(d, &g);
+    enum xp_status st = ok ? add_groups(h, &g, gpu, p->arena, err) : busy(err);
+    step_groups_free(&g);
+    return st;
+}
+
 static enum xp_status steps_make(struct part *p, const struct derive *d, void **kept,
                                  struct xp_error *err)
 {
     struct steps *s = xp_arena_zalloc(p->arena, sizeof *s);
     struct steps_host *h = s ? xp_arena_zalloc(p->arena, sizeof *h) : NULL;
-    struct step_groups g = {0};
     bool tpu = false, gpu = false;
     if (!h)
         return busy(err);
@@ -83,11 +114,7 @@ static enum xp_status steps_make(struct part *p, const struct derive *d, void **
         tpu |= d->planes[i].tpu;
         gpu |= d->planes[i].gpu;
     }
-    bool ok = tpu ? step_tpu_inputs(d, &g) : gpu ? step_gpu_events(d, &g) : step_cpu_events(d, &g);
-    enum xp_status st = !ok   ? busy(err)
-                        : tpu ? add_inputs(h, &g, p->arena, err)
-                              : add_groups(h, &g, gpu, p->arena, err);
-    step_groups_free(&g);
+    enum xp_status st = tpu ? make_inputs(p, d, h, err) : make_steps(p, d, gpu, h, err);
     *s = (struct steps){h, 1};
     if (st == XP_OK)
         *kept = s;

@@ -92,6 +92,7 @@ struct step_tpu {
     uint64_t transfer_ps;  /* host send and host recv */
     uint64_t sparse_v0_ps; /* waiting for SparseCoreV0 */
     uint64_t idle_ps;
+    uint64_t active_ps; /* ops that do not wait: not OP_KIND_OFF_DUTY */
 };
 
 #define STEP_HOST_KEYS 1000u /* keys of host i begin at i times this */
@@ -104,7 +105,7 @@ struct step_core {
     const struct op_step *ops;  /* NULL: CPU, GPU */
     uint64_t begin_ps, duration_ps;
     uint64_t type_ps[STEP_TYPES]; /* CPU, GPU */
-    struct step_tpu tpu;          /* TPU; of a SparseCore only idle_ps */
+    struct step_tpu tpu;          /* TPU; of a SparseCore only the last two */
 };
 
 struct step {
@@ -126,16 +127,17 @@ struct step_db {
 enum xp_status steps_combine(const struct steps *s, const struct op_stats *stats, bool drop_ends,
                              struct xp_arena *a, struct step_db *out, struct xp_error *err);
 
-/* A TPU step over its cores, as XProf's input pipeline page has it; times in ms. */
+/* A TPU step over its cores, as XProf's input pipeline page has it; times in ms. Collectives are
+ * part of compute, and told once more by themselves. */
 struct step_details {
     int64_t num; /* -1: no core had it */
     double compute, infeed, outfeed, idle, transfer;
     double sparse_v0;                   /* compute of SparseCoreV0 */
     double all_reduce, all_reduce_sync; /* of the core with the most of both */
     double infeed_percent, infeed_percent_min, infeed_percent_max;
-    double active;                                   /* mean of what was none of the above waits */
-    double sparse_compute, sparse_idle, sparse_step; /* SparseCores */
-    const struct step_core *most_infeed;             /* NULL: none waited */
+    double active;                                                  /* mean over TensorCores */
+    double sparse_compute, sparse_active, sparse_idle, sparse_step; /* SparseCores */
+    const struct step_core *most_infeed;                            /* NULL: none waited */
 };
 enum xp_status step_details_of(const struct step *s, struct step_details *out,
                                struct xp_error *err);

@@ -90,6 +90,12 @@ static inline bool input_has_ops(const struct input_analysis *in)
            in->kind_us[INPUT_OP_PREPROCESS] > 0;
 }
 
+/* Mean over TPU steps of a double of struct step_details, at that offset. */
+double input_mean(const struct input_analysis *in, size_t at);
+#define INPUT_MEAN(in, of) input_mean(in, offsetof(struct step_details, of))
+/* Did SparseCores of later kinds take part in every step? */
+bool input_has_sparse(const struct input_analysis *in);
+
 /* The table of steps; input_tables.c. */
 void input_table_steps(struct tables *t, const struct input_analysis *in);
 /* The table of what is wrong: texts, each NULL or a warning, then errors. */

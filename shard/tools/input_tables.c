@@ -80,15 +80,13 @@ static void tpu_row(struct tables *t, const struct input_analysis *in, const str
     table_num(t, d->infeed_percent_max);
 }
 
-static double mean(const struct input_analysis *in, size_t at)
+double input_mean(const struct input_analysis *in, size_t at)
 {
     double sum = 0;
     for (uint32_t i = 0; i < in->n; i++)
         sum += field(&in->details[i], at);
     return in->n ? sum / in->n : 0;
 }
-
-#define MEAN(in, of) mean(in, offsetof(struct step_details, of))
 
 static void tpu_percents(struct tables *t, const struct input_analysis *in)
 {
@@ -103,18 +101,22 @@ static void tpu_percents(struct tables *t, const struct input_analysis *in)
     prop(t, "infeed_percent_maximum", "%.1f", s.max);
 }
 
+bool input_has_sparse(const struct input_analysis *in)
+{
+    bool all = in->tpu && in->sparse && in->n;
+    for (uint32_t i = 0; all && i < in->n; i++)
+        all = in->details[i].sparse_step > 0;
+    return all;
+}
+
 static void tpu_sparse(struct tables *t, const struct input_analysis *in)
 {
-    bool all = in->n;
-    for (uint32_t i = 0; i < in->n; i++)
-        all &= in->details[i].sparse_step > 0;
-    if (!all)
-        return;
-    prop(t, "sc_compute_ms_average", "%.2f", MEAN(in, sparse_compute));
+    prop(t, "sc_active_ms_average", "%.2f", INPUT_MEAN(in, sparse_active));
+    prop(t, "sc_compute_ms_average", "%.2f", INPUT_MEAN(in, sparse_compute));
     prop(t, "sc_infeed_ms_average", "%.2f", 0.0);
     prop(t, "sc_outfeed_ms_average", "%.2f", 0.0);
-    prop(t, "sc_idle_ms_average", "%.2f", MEAN(in, sparse_idle));
-    prop(t, "sc_step_time_ms_average", "%.1f", MEAN(in, sparse_step));
+    prop(t, "sc_idle_ms_average", "%.2f", INPUT_MEAN(in, sparse_idle));
+    prop(t, "sc_step_time_ms_average", "%.1f", INPUT_MEAN(in, sparse_step));
 }
 
 static void tpu_props(struct tables *t, const struct input_analysis *in)
@@ -122,17 +124,17 @@ static void tpu_props(struct tables *t, const struct input_analysis *in)
     step_summary(t, in, 2);
     tpu_percents(t, in);
     if (!in->sparse) {
-        prop(t, "scv0_compute_ms_average", "%.2f", MEAN(in, sparse_v0));
+        prop(t, "scv0_compute_ms_average", "%.2f", INPUT_MEAN(in, sparse_v0));
         prop(t, "scv0_infeed_ms_average", "%.2f", 0.0);
     }
-    prop(t, "tc_compute_ms_average", "%.2f", MEAN(in, compute));
-    prop(t, "tc_infeed_ms_average", "%.2f", MEAN(in, infeed));
-    prop(t, "tc_outfeed_ms_average", "%.2f", MEAN(in, outfeed));
-    prop(t, "tc_idle_ms_average", "%.2f", MEAN(in, idle));
-    prop(t, "host_transfer_ms_average", "%.2f", MEAN(in, transfer));
-    prop(t, "tc_active_ms_average", "%.2f", MEAN(in, active));
-    prop(t, "active_steptime_ms_average", "%.2f", MEAN(in, active));
-    if (in->sparse)
+    prop(t, "tc_compute_ms_average", "%.2f", INPUT_MEAN(in, compute));
+    prop(t, "tc_infeed_ms_average", "%.2f", INPUT_MEAN(in, infeed));
+    prop(t, "tc_outfeed_ms_average", "%.2f", INPUT_MEAN(in, outfeed));
+    prop(t, "tc_idle_ms_average", "%.2f", INPUT_MEAN(in, idle));
+    prop(t, "host_transfer_ms_average", "%.2f", INPUT_MEAN(in, transfer));
+    prop(t, "tc_active_ms_average", "%.2f", INPUT_MEAN(in, active));
+    prop(t, "active_steptime_ms_average", "%.2f", INPUT_MEAN(in, active));
+    if (input_has_sparse(in))
         tpu_sparse(t, in);
     prop(t, "input_conclusion", "%s", in->verdict.input);
     prop(t, "output_conclusion", "%s", in->verdict.output);

@@ -127,19 +127,20 @@ static void common_props(struct tables *t, const struct overview *o)
     percent(t, "hbm_utilization_percent", o->s.all.hbm_percent);
 }
 
-static double active_ms(const struct overview *o)
+static void sparse_props(struct tables *t, const struct input_analysis *in)
 {
-    double sum = 0;
-    for (uint32_t i = 0; o->in.tpu && i < o->in.n; i++)
-        sum += o->in.details[i].active;
-    return o->in.n ? sum / o->in.n : 0;
+    prop(t, "sc_active_ms_average", "%.2f", INPUT_MEAN(in, sparse_active));
+    prop(t, "sc_steptime_average", "%.1f", INPUT_MEAN(in, sparse_step));
+    prop(t, "sc_infeed_time_avg", "%.1f", 0.0);
+    prop(t, "sc_outfeed_time_avg", "%.1f", 0.0);
+    prop(t, "sc_idle_time_avg", "%.1f", INPUT_MEAN(in, sparse_idle));
 }
 
 static void tpu_props(struct tables *t, const struct overview *o)
 {
     const struct op_session *all = &o->s.all;
     double duty = o->tpu ? ratio(all->busy_ps, all->busy_ps + all->idle_ps) : 0;
-    double active = active_ms(o);
+    double active = o->in.tpu ? INPUT_MEAN(&o->in, active) : 0;
     percent(t, "flop_rate_utilization_relative_to_roofline", 0);
     percent(t, "memory_bw_utilization_relative_to_hw_limit", 0);
     percent(t, "device_idle_time_percent", o->tpu ? idle_percent(&o->s.stats->device) : 0);
@@ -152,6 +153,8 @@ static void tpu_props(struct tables *t, const struct overview *o)
         prop(t, "tc_active_ms_average", "%.2f", active);
         prop(t, "active_steptime_ms_average", "%.2f", active);
     }
+    if (input_has_sparse(&o->in))
+        sparse_props(t, &o->in);
 }
 
 static void gpu_props(struct tables *t, const struct overview *o)

@@ -82,6 +82,7 @@ void verdict_tpu(const struct input_analysis *in, struct input_verdict *v)
         const struct step_details *d = &in->details[i];
         input += d->infeed;
         output += d->outfeed;
+        /* XProf counts collectives twice here. */
         total += d->compute + d->sparse_v0 + d->infeed + d->all_reduce + d->all_reduce_sync +
                  d->outfeed + d->idle;
     }
