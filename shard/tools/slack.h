@@ -1,0 +1,41 @@
+/* shard/tools/slack.h - transfers between slices: how long each could have taken without anyone
+ * waiting for it.
+ *
+ * A transfer is a rendezvous of the HLO instructions send, recv, send-done and recv-done. Slack is
+ * the time from the begin of send to the begin of recv-done, less what ops of transfers took in
+ * between; stall is what the transfer's own ops took.
+ *
+ * Units are XProf's: whole microseconds, cut off at each step, as its messages hold them.
+ */
+#ifndef SHARD_SLACK_H
+#define SHARD_SLACK_H
+
+#include "lib/base/strpool.h"
+#include "shard/derive/vec.h"
+#include "shard/tools/idmap.h"
+#include "shard/tools/profile.h"
+
+struct slack_row {
+    uint32_t rendezvous, transfer_type, send_op, recv_op; /* in slack->strings */
+    uint64_t occurrences, bytes;
+    /* Of one host: means over its occurrences. Of several: sums of these, weighted, until
+     * slack_finish. */
+    uint64_t slack_us, stall_us, observed_us, send_us, recv_us, send_done_us, recv_done_us;
+};
+
+struct slack {
+    struct xp_arena *a;
+    struct xp_strpool strings;
+    struct vec rows; /* struct slack_row */
+    struct idmap by_rendezvous;
+};
+
+bool slack_init(struct slack *s, struct xp_arena *a);
+/* Adds a host. */
+enum xp_status slack_add(struct slack *s, const struct tool_host *host, struct out *out,
+                         struct xp_error *err);
+/* After the last host. */
+void slack_finish(struct slack *s);
+void slack_fini(struct slack *s);
+
+#endif
