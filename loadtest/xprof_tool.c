@@ -82,8 +82,7 @@ int main(int argc, char **argv)
     uint64_t t0 = xp_thread_cpu_ns();
     size_t n = 0;
     struct part_file *files[HOSTS_MAX];
-    for (char *save, *path = strtok_r(argv[1], ",", &save); path && n < HOSTS_MAX;
-         path = strtok_r(NULL, ",", &save), n++) {
+    for (char *rest = argv[1], *path; n < HOSTS_MAX && (path = strsep(&rest, ",")); n++) {
         if (part_open_file(path, NULL, NULL, &files[n], &err) != XP_OK)
             return fail(&err);
         hosts[n] = (struct tool_host){part_file_part(files[n]), host_of(path), (uint32_t)n};

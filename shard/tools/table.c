@@ -47,7 +47,7 @@ static int shortest(double v, char digits[20], int *exp)
     for (; *p && *p != 'e'; p++)
         if (*p >= '0' && *p <= '9')
             digits[n++] = *p;
-    *exp = atoi(p + 1) + 1;
+    *exp = (int)strtol(p + 1, NULL, 10) + 1;
     while (n > 1 && digits[n - 1] == '0')
         n--;
     return n;

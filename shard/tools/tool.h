@@ -25,7 +25,7 @@
 struct tool_args {
     const struct tool_arg {
         struct xp_span name, value;
-    } *args;
+    } * args;
     size_t n;
     bool csv;
 };
