@@ -35,6 +35,16 @@ void *hlo_vec_more(struct hlo_decoder *d, struct hlo_vec *v, uint32_t n)
     return room;
 }
 
+/* Room for what is coming, so that a large table is not moved while it grows. */
+static void reserve(struct hlo_decoder *d, struct hlo_vec *v, size_t n)
+{
+    void *p = n && n < UINT32_MAX / 2 ? xp_bump_alloc(&d->bump, n * v->size, 16) : NULL;
+    if (p) {
+        v->p = p;
+        v->cap = (uint32_t)n;
+    }
+}
+
 static bool add_int(struct hlo_decoder *d, struct hlo_run *run, uint64_t v)
 {
     int64_t *at = hlo_vec_more(d, &d->ints, 1);
@@ -169,6 +179,27 @@ static enum xp_status decode_comp(struct hlo_decoder *d, struct xp_span msg)
 enum { MOD_NAME = 1, MOD_ENTRY_NAME = 2, MOD_COMPS = 3, MOD_ID = 5, MOD_SCHEDULE = 7 };
 enum { MOD_FRAMES = 17 };
 
+static void reserve_tables(struct hlo_decoder *d, struct xp_span module)
+{
+    struct xp_pb r = xp_pb_open(module), in_comp;
+    struct xp_pb_field f, g;
+    size_t comps = 0, instrs = 0;
+
+    while (xp_pb_next(&r, &f)) {
+        if (f.num != MOD_COMPS || f.type != XP_PB_LEN)
+            continue;
+        comps++;
+        in_comp = xp_pb_open(f.bytes);
+        while (xp_pb_next(&in_comp, &g))
+            instrs += g.num == COMP_INSTRS;
+    }
+    reserve(d, &d->comps, comps);
+    reserve(d, &d->instrs, instrs);
+    reserve(d, &d->shapes, instrs + instrs / 4);
+    reserve(d, &d->ints, instrs * 6);
+    reserve(d, &d->refs, instrs * 4);
+}
+
 static enum xp_status decode_module(struct hlo_decoder *d, struct xp_span msg)
 {
     struct xp_pb r = xp_pb_open(msg);
@@ -176,6 +207,7 @@ static enum xp_status decode_module(struct hlo_decoder *d, struct xp_span msg)
 
     d->m->raw = msg;
     d->m->has_module = true;
+    reserve_tables(d, msg);
     while (xp_pb_next(&r, &f)) {
         if (f.num == MOD_COMPS && f.type == XP_PB_LEN)
             XP_TRY(decode_comp(d, f.bytes));

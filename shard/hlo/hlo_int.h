@@ -18,6 +18,7 @@ struct hlo_decoder {
     struct hlo_vec comps, instrs, shapes, ints, refs;
     struct hlo_vec file_names, function_names, locations, frames;
     struct hlo_vec buffers, assigned, allocations, traces, events;
+    uint32_t *by_comp; /* instructions, of each computation by id */
 };
 
 /* Room for n more entries, zeroed; NULL when the budget is spent or the table is full. */

@@ -1,21 +1,37 @@
 /* Ids become indices, once all tables are there. */
 #include "shard/hlo/hlo_int.h"
 
-#include <stdlib.h>
-
 /* --- indices over ids --- */
 
-static int id_cmp(const void *x, const void *y)
+/* By bytes of the id, the lowest first; bytes that all ids share are skipped. Stable, and for any
+ * ids in the same time. */
+static struct hlo_id *sort_ids(struct hlo_id *ids, struct hlo_id *other, uint32_t n)
 {
-    const struct hlo_id *a = x, *b = y;
-    if (a->id != b->id)
-        return a->id < b->id ? -1 : 1;
-    return (a->at > b->at) - (a->at < b->at);
+    uint64_t differ = 0;
+
+    for (uint32_t i = 1; i < n; i++)
+        differ |= (uint64_t)(ids[i].id ^ ids[0].id);
+    for (int shift = 0; shift < 64; shift += 8) {
+        uint32_t at[257] = {0};
+        if ((differ >> shift & 0xff) == 0)
+            continue;
+        uint8_t flip = shift == 56 ? 0x80 : 0; /* negative ids come first */
+        for (uint32_t i = 0; i < n; i++)
+            at[(((uint64_t)ids[i].id >> shift & 0xff) ^ flip) + 1]++;
+        for (int k = 0; k < 256; k++)
+            at[k + 1] += at[k];
+        for (uint32_t i = 0; i < n; i++)
+            other[at[((uint64_t)ids[i].id >> shift & 0xff) ^ flip]++] = ids[i];
+        struct hlo_id *swap = ids;
+        ids = other;
+        other = swap;
+    }
+    return ids;
 }
 
 struct hlo_id *hlo_index_ids(struct hlo_decoder *d, const int64_t *first, size_t stride, uint32_t n)
 {
-    struct hlo_id *ids = xp_bump_alloc(&d->bump, (n ? n : 1) * sizeof *ids, 16);
+    struct hlo_id *ids = xp_bump_alloc(&d->bump, ((size_t)n + 1) * sizeof *ids, 16);
     bool sorted = true;
 
     if (!ids)
@@ -25,9 +41,10 @@ struct hlo_id *hlo_index_ids(struct hlo_decoder *d, const int64_t *first, size_t
         ids[i].at = i;
         sorted = sorted && (i == 0 || ids[i - 1].id <= ids[i].id);
     }
-    if (!sorted)
-        qsort(ids, n, sizeof *ids, id_cmp);
-    return ids;
+    if (sorted)
+        return ids;
+    struct hlo_id *other = xp_bump_alloc(&d->bump, (size_t)n * sizeof *ids, 16);
+    return other ? sort_ids(ids, other, n) : NULL;
 }
 
 uint32_t hlo_find_id(const struct hlo_id *ids, uint32_t n, int64_t id)
@@ -80,31 +97,38 @@ uint32_t hlo_comp_by_name(const struct hlo_module *m, struct xp_span name)
     return HLO_NONE;
 }
 
-/* Ids are unique in a computation; some writers count anew in each. */
-static uint32_t in_comp(const struct hlo_module *m, const struct hlo_comp *c, int64_t id)
+/* The rows of the index dealt out to their computations: there they are in order as well. */
+static bool deal_by_comp(struct hlo_decoder *d)
 {
-    uint32_t row = hlo_find_id(m->instr_ids, m->ninstrs, id);
-    uint32_t lo = row, hi = row;
+    struct hlo_module *m = d->m;
+    uint32_t *next = xp_bump_alloc(&d->bump, ((size_t)m->ncomps + 1) * sizeof *next, 16);
 
-    while (hi < m->ninstrs && hi - lo < 64 && m->instr_ids[hi].id == id) {
-        uint32_t at = m->instr_ids[hi++].at;
-        if (at >= c->instrs.at && at - c->instrs.at < c->instrs.n)
-            return at;
+    d->by_comp = xp_bump_alloc(&d->bump, ((size_t)m->ninstrs + 1) * sizeof *d->by_comp, 16);
+    if (!next || !d->by_comp)
+        return false;
+    for (uint32_t i = 0; i < m->ncomps; i++)
+        next[i] = m->comps[i].instrs.at;
+    for (uint32_t i = 0; i < m->ninstrs; i++) {
+        uint32_t at = m->instr_ids[i].at;
+        d->by_comp[next[m->instrs[at].comp]++] = at;
     }
-    if (hi - lo < 64)
-        return HLO_NONE;
-    for (hi = m->ninstrs; lo < hi;) { /* many computations: the rows of one id are sorted by at */
+    return true;
+}
+
+/* Ids are unique in a computation; some writers count anew in each. */
+static uint32_t in_comp(const struct hlo_decoder *d, const struct hlo_comp *c, int64_t id)
+{
+    const struct hlo_instr *instrs = d->m->instrs;
+    uint32_t lo = c->instrs.at, end = lo + c->instrs.n, hi = end;
+
+    while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
-        const struct hlo_id *r = &m->instr_ids[mid];
-        if (r->id < id || (r->id == id && r->at < c->instrs.at))
+        if (instrs[d->by_comp[mid]].id < id)
             lo = mid + 1;
         else
             hi = mid;
     }
-    if (lo == m->ninstrs || m->instr_ids[lo].id != id)
-        return HLO_NONE;
-    uint32_t at = m->instr_ids[lo].at;
-    return at - c->instrs.at < c->instrs.n ? at : HLO_NONE;
+    return lo < end && instrs[d->by_comp[lo]].id == id ? d->by_comp[lo] : HLO_NONE;
 }
 
 /* --- references --- */
@@ -119,7 +143,7 @@ static bool resolve_run(struct hlo_decoder *d, const struct hlo_comp *c, struct 
         return false;
     for (uint32_t i = 0; i < n; i++) {
         int64_t id = d->m->ints[run->at + i];
-        to[i] = c ? in_comp(d->m, c, id) : hlo_comp_by_id(d->m, id);
+        to[i] = c ? in_comp(d, c, id) : hlo_comp_by_id(d->m, id);
         d->m->dangling += to[i] == HLO_NONE;
     }
     run->at = d->refs.n - n;
@@ -184,7 +208,7 @@ static void find_roots(struct hlo_decoder *d)
     const uint32_t *refs = d->refs.p;
 
     for (uint32_t i = 0; i < m->ncomps; i++) {
-        m->comps[i].root = in_comp(m, &m->comps[i], m->comps[i].root_id);
+        m->comps[i].root = in_comp(d, &m->comps[i], m->comps[i].root_id);
         m->dangling += m->comps[i].root == HLO_NONE;
     }
     for (uint32_t i = 0; i < m->ninstrs; i++) {
@@ -218,7 +242,7 @@ static enum xp_status one_sequence(struct hlo_decoder *d, struct xp_span entry)
         uint32_t *to = hlo_vec_more(d, &d->refs, 1);
         if (!to)
             return hlo_no_room(d);
-        *to = in_comp(d->m, c, id);
+        *to = in_comp(d, c, id);
         d->m->dangling += *to == HLO_NONE;
     }
     return XP_OK;
@@ -241,7 +265,7 @@ enum xp_status hlo_resolve(struct hlo_decoder *d)
 
     m->comp_ids = hlo_index_ids(d, &m->comps->id, sizeof *m->comps, m->ncomps);
     m->instr_ids = hlo_index_ids(d, &m->instrs->id, sizeof *m->instrs, m->ninstrs);
-    if (!m->comp_ids || !m->instr_ids || !resolve_instrs(d) || !make_users(d))
+    if (!m->comp_ids || !m->instr_ids || !deal_by_comp(d) || !resolve_instrs(d) || !make_users(d))
         return hlo_no_room(d);
     find_roots(d);
     m->entry = hlo_comp_by_id(m, hlo_get_int(m->raw, 6, 0));
