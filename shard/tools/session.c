@@ -2,8 +2,9 @@
 
 #include "lib/base/pb_wire.h"
 #include "shard/tools/profile.h"
+#include "shard/tools/requests.h"
 
-enum { SESSION_OPS = 1, SESSION_STEPS };
+enum { SESSION_OPS = 1, SESSION_STEPS, SESSION_REQUESTS };
 
 static enum xp_status keep(struct xp_buf *b, struct xp_arena *a, struct xp_span *out,
                            struct xp_error *err)
@@ -18,77 +19,121 @@ static enum xp_status keep(struct xp_buf *b, struct xp_arena *a, struct xp_span 
     return XP_OK;
 }
 
+static void put(struct xp_buf *all, uint32_t field, struct xp_buf *one)
+{
+    xp_pb_put_bytes(all, field, xp_buf_all(one));
+    all->failed |= one->failed;
+    one->n = 0;
+}
+
 static enum xp_status pack(const struct op_stats *stats, const struct steps *steps, uint32_t index,
-                           struct xp_arena *a, struct xp_span *out, struct xp_error *err)
+                           struct xp_buf *requests, struct xp_arena *a, struct xp_span *out,
+                           struct xp_error *err)
 {
     struct xp_buf all, one;
     xp_buf_init(&all, SESSION_MAX);
     xp_buf_init(&one, SESSION_MAX);
     op_stats_pack(stats, index, false, &one);
-    xp_pb_put_bytes(&all, SESSION_OPS, xp_buf_all(&one));
-    all.failed |= one.failed;
-    one.n = 0;
+    put(&all, SESSION_OPS, &one);
     steps_pack(steps, index, &one);
-    xp_pb_put_bytes(&all, SESSION_STEPS, xp_buf_all(&one));
-    all.failed |= one.failed;
+    put(&all, SESSION_STEPS, &one);
+    put(&all, SESSION_REQUESTS, requests);
     enum xp_status st = keep(&all, a, out, err);
     xp_buf_fini(&one);
     xp_buf_fini(&all);
     return st;
 }
 
-static enum xp_status unpack(struct xp_span bytes, struct xp_arena *a, struct op_stats **stats,
-                             struct steps *steps, struct xp_error *err)
+struct parts {
+    struct op_stats *stats;
+    struct steps steps;
+    struct xp_span requests;
+};
+
+static enum xp_status unpack(struct xp_span bytes, struct xp_arena *a, struct parts *out,
+                             struct xp_error *err)
 {
     struct xp_pb r = xp_pb_open(bytes);
     struct xp_pb_field f;
-    struct xp_span ops = {0}, of_steps = {0};
+    struct xp_span ops = {0}, steps = {0};
+    *out = (struct parts){0};
     while (xp_pb_next(&r, &f)) {
         if (f.num == SESSION_OPS)
             ops = f.bytes;
         else if (f.num == SESSION_STEPS)
-            of_steps = f.bytes;
+            steps = f.bytes;
+        else if (f.num == SESSION_REQUESTS)
+            out->requests = f.bytes;
     }
     if (r.bad)
         return xp_fail(err, XP_CORRUPT, 0, "steps and ops of another server cannot be read");
-    XP_TRY(op_stats_unpack(ops, a, stats, err));
-    return steps_unpack(of_steps, a, steps, err);
+    XP_TRY(op_stats_unpack(ops, a, &out->stats, err));
+    return steps_unpack(steps, a, &out->steps, err);
+}
+
+static enum xp_status map(const struct tool_host *host, bool requests, struct xp_arena *a,
+                          struct xp_span *partial, struct xp_error *err)
+{
+    const struct op_stats *stats;
+    const struct steps *steps;
+    struct xp_buf b;
+    XP_TRY(profile_all_readable(host, 1, err));
+    XP_TRY(op_stats_get(host->part, &stats, err));
+    XP_TRY(steps_get(host->part, &steps, err));
+    xp_buf_init(&b, SESSION_MAX);
+    enum xp_status st = XP_OK;
+    if (requests && !stats->hosts[0].training)
+        st = requests_pack(host->part, a, &b, err);
+    if (st == XP_OK)
+        st = pack(stats, steps, host->index, &b, a, partial, err);
+    xp_buf_fini(&b);
+    return st;
 }
 
 enum xp_status session_map(const struct tool_host *host, const struct tool_args *args,
                            struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
 {
-    const struct op_stats *stats;
-    const struct steps *steps;
     (void)args;
-    XP_TRY(profile_all_readable(host, 1, err));
-    XP_TRY(op_stats_get(host->part, &stats, err));
-    XP_TRY(steps_get(host->part, &steps, err));
-    return pack(stats, steps, host->index, a, partial, err);
+    return map(host, false, a, partial, err);
+}
+
+enum xp_status session_map_requests(const struct tool_host *host, const struct tool_args *args,
+                                    struct xp_arena *a, struct xp_span *partial,
+                                    struct xp_error *err)
+{
+    (void)args;
+    return map(host, true, a, partial, err);
 }
 
 enum xp_status session_merge(struct xp_span x, struct xp_span y, struct xp_arena *a,
                              struct xp_span *both, struct xp_error *err)
 {
-    struct op_stats *sx, *sy, *stats;
-    struct steps tx, ty, steps;
+    struct parts px, py;
+    struct op_stats *stats;
+    struct steps steps;
+    struct xp_buf requests;
     *both = x.n ? x : y;
     if (!x.n || !y.n)
         return XP_OK;
-    XP_TRY(unpack(x, a, &sx, &tx, err));
-    XP_TRY(unpack(y, a, &sy, &ty, err));
-    XP_TRY(op_stats_merge(sx, sy, a, &stats, err));
-    XP_TRY(steps_merge(&tx, &ty, a, &steps, err));
-    return pack(stats, &steps, 0, a, both, err);
+    XP_TRY(unpack(x, a, &px, err));
+    XP_TRY(unpack(y, a, &py, err));
+    XP_TRY(op_stats_merge(px.stats, py.stats, a, &stats, err));
+    XP_TRY(steps_merge(&px.steps, &py.steps, a, &steps, err));
+    xp_buf_init(&requests, SESSION_MAX);
+    xp_buf_span(&requests, px.requests);
+    xp_buf_span(&requests, py.requests);
+    enum xp_status st = pack(stats, &steps, 0, &requests, a, both, err);
+    xp_buf_fini(&requests);
+    return st;
 }
 
 enum xp_status session_open(struct xp_span merged, struct xp_arena *a, struct session *out,
                             struct xp_error *err)
 {
-    struct op_stats *stats;
-    XP_TRY(unpack(merged, a, &stats, &out->steps, err));
-    out->stats = stats;
-    op_stats_session(stats, &out->all);
+    struct parts p;
+    XP_TRY(unpack(merged, a, &p, err));
+    *out = (struct session){.stats = p.stats, .steps = p.steps, .requests = p.requests};
+    op_stats_session(p.stats, &out->all);
     return XP_OK;
 }
 

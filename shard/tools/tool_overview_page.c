@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "shard/stats/requests.h"
 #include "shard/tools/input_analysis.h"
+#include "shard/tools/requests.h"
 
 /* The first page: where the time went, how long steps took, what to do about it. */
 
@@ -367,7 +367,7 @@ static enum xp_status table_diagnostics(struct tables *t, const struct overview 
     return XP_OK;
 }
 
-/* --- the partial: a session's, and the requests --- */
+/* --- all of it --- */
 
 static enum xp_status open_all(struct overview *o, struct xp_span merged, struct xp_arena *a,
                                struct xp_error *err)
@@ -375,6 +375,7 @@ static enum xp_status open_all(struct overview *o, struct xp_span merged, struct
     XP_TRY(session_open(merged, a, &o->s, err));
     XP_TRY(steps_combine(&o->s.steps, o->s.stats, true, a, &o->db, err));
     XP_TRY(input_analyze(&o->s, &o->db, a, &o->in, err));
+    XP_TRY(requests_open(o->s.requests, a, &o->requests, err));
     XP_TRY(op_stats_by_framework(&o->s.stats->device, false, a, &o->framework, err));
     o->top = op_db_sorted(&o->framework, a);
     o->gpu = contains(o->s.all.device_type, "GPU");
@@ -402,7 +403,7 @@ static enum xp_status render(struct xp_span merged, const struct tool_args *args
 
 const struct tool tool_overview_page = {
     .id = "overview_page",
-    .map = session_map,
+    .map = session_map_requests,
     .merge = session_merge,
     .render = render,
 };
