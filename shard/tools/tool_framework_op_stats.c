@@ -134,7 +134,8 @@ static enum xp_status render(struct xp_span merged, const struct tool_args *args
 
     struct view v = {.s = s};
     op_stats_session(s, &v.session);
-    v.gpu = memmem(v.session.device_type.p, v.session.device_type.n, "GPU", 3) != NULL;
+    v.gpu = v.session.device_type.n &&
+            memmem(v.session.device_type.p, v.session.device_type.n, "GPU", 3) != NULL;
     tables_begin(&v.t, out, args->csv, true);
     bool ok = write_table(&v, &device, true, scratch) && write_table(&v, &device, false, scratch);
     tables_end(&v.t);
