@@ -45,8 +45,8 @@ export function realProfile(run, host) {
   return existsSync(file) ? gunzipSync(readFileSync(file)) : null;
 }
 
-export async function startServer(logdir) {
-  const child = spawn(binary, ["--logdir", logdir, "--port", "0"], { stdio: ["ignore", "pipe", "pipe"] });
+export async function startServer(logdir, ...flags) {
+  const child = spawn(binary, ["--logdir", logdir, "--port", "0", ...flags], { stdio: ["ignore", "pipe", "pipe"] });
   let log = "";
   const url = await new Promise((done, failed) => {
     const timer = setTimeout(() => failed(new Error(`no address within 15 s:\n${log}`)), 15_000);
