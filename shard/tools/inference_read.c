@@ -374,12 +374,39 @@ static enum xp_status read_host(struct inf_host *h, struct xp_error *err)
     return hand_over(h) ? XP_OK : inference_busy(err);
 }
 
+/* Whether there may be a request or a batch: only then are groups needed. */
+static bool worth_it(const struct inf_host *h)
+{
+    static const char *const begins[] = {
+        "BatchingSessionRun", "TfrtModelRun", "ServingModelRun",           "SessionRun",
+        "RunGraph",           "ProcessBatch", "OrbaxServing::ProcessBatch"};
+    for (uint32_t i = 0; i < h->plane->nevmeta; i++) {
+        struct xp_span name = part_str(h->part, h->plane->evmeta[i].name);
+        for (size_t k = 0; k < sizeof begins / sizeof begins[0]; k++)
+            if (xp_span_eq(name, xp_span_str(begins[k])))
+                return true;
+        if (xp_span_starts(name, XP_SPAN_LIT("ModelServerRequest_")))
+            return true;
+    }
+    for (uint32_t i = 0; i < h->plane->nlines; i++) {
+        struct side_cursor c;
+        const struct side *side = h->part->lines[h->plane->first_line + i].side;
+        side_open(&c, side);
+        while (side && side_next(&c)) {
+            const struct side_stat *s = side_get(&c, STAT_ROOT_LEVEL);
+            if (s && s->type == SIDE_I64 && (int64_t)s->num == -1)
+                return true;
+        }
+    }
+    return false;
+}
+
 enum xp_status inference_read(struct inference *inf, struct part *p, uint32_t host, struct out *out,
                               struct xp_error *err)
 {
     struct inf_host h = {.inf = inf, .part = p, .host = host, .out = out};
     h.plane = profile_plane(p, "/host:CPU");
-    if (!h.plane)
+    if (!h.plane || !worth_it(&h))
         return XP_OK;
     enum xp_status st = derive_get(p, &h.d, err);
     if (st == XP_OK)

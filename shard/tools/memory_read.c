@@ -44,7 +44,8 @@ static enum xp_status no_memory(struct xp_error *err)
     return xp_fail(err, XP_BUSY, 0, "no memory left for the memory profile");
 }
 
-static bool acts_of(struct reader *r)
+/* Sets *any if there is a name that does something. */
+static bool acts_of(struct reader *r, bool *any)
 {
     r->acts = xp_arena_zalloc(r->m->arena, (size_t)r->plane->nevmeta + 1);
     for (uint32_t i = 0; r->acts && i < r->plane->nevmeta; i++) {
@@ -53,6 +54,7 @@ static bool acts_of(struct reader *r)
             r->acts[i] = ALLOCATES;
         else if (xp_span_eq(name, XP_SPAN_LIT("MemoryDeallocation")))
             r->acts[i] = FREES;
+        *any |= r->acts[i] != NO_MEMORY;
     }
     return r->acts != NULL;
 }
@@ -261,9 +263,12 @@ enum xp_status memory_read(struct part *p, const struct part_plane *plane, struc
                            struct out *out, struct memory *m, struct xp_error *err)
 {
     struct reader r = {.m = m, .part = p, .plane = plane};
+    bool any = false;
     *m = (struct memory){.arena = a};
-    if (!xp_strpool_init(&m->strings, a) || !acts_of(&r))
+    if (!xp_strpool_init(&m->strings, a) || !acts_of(&r, &any))
         return no_memory(err);
+    if (!any)
+        return XP_OK; /* steps need not be known */
     XP_TRY(derive_get(p, &r.derive, err));
     m->n = walk_plane(&r, NULL);
     m->events = xp_arena_alloc(a, (m->n + 1) * sizeof *m->events);

@@ -82,6 +82,40 @@ enum xp_status profile_events(const struct part_line *line, profile_keep_fn keep
     return XP_OK;
 }
 
+struct named {
+    const bool *wanted;
+    uint32_t n;
+};
+
+static bool has_name(void *ctx, const struct lane_event *ev)
+{
+    const struct named *w = ctx;
+    return ev->name < w->n && w->wanted[ev->name];
+}
+
+size_t profile_count_named(const struct part_line *line, const bool *wanted, uint32_t nnames)
+{
+    uint32_t names[LANE_BLOCK];
+    size_t n = 0, got;
+    for (uint32_t i = 0; i < line->nlanes; i++)
+        for (uint64_t block = 0; (got = lane_names(line->lanes[i], block, names)); block++)
+            for (size_t k = 0; k < got; k++)
+                n += names[k] < nnames && wanted[names[k]];
+    return n;
+}
+
+enum xp_status profile_events_named(const struct part_line *line, const bool *wanted,
+                                    uint32_t nnames, struct xp_arena *a, struct lane_event **events,
+                                    size_t *n, struct xp_error *err)
+{
+    struct named w = {wanted, nnames};
+    *events = NULL;
+    *n = 0;
+    if (!profile_count_named(line, wanted, nnames))
+        return XP_OK;
+    return profile_events(line, has_name, &w, a, events, n, err);
+}
+
 struct with {
     struct side_cursor side;
     enum stat_kind kind;

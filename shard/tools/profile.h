@@ -27,6 +27,13 @@ enum xp_status profile_events(const struct part_line *line, profile_keep_fn keep
                               struct xp_arena *a, struct lane_event **events, size_t *n,
                               struct xp_error *err);
 
+/* Those whose name is wanted: a line without any costs half as much. */
+enum xp_status profile_events_named(const struct part_line *line, const bool *wanted,
+                                    uint32_t nnames, struct xp_arena *a, struct lane_event **events,
+                                    size_t *n, struct xp_error *err);
+/* How many. */
+size_t profile_count_named(const struct part_line *line, const bool *wanted, uint32_t nnames);
+
 /* Those that have a stat of a kind that is kept beside the events. */
 enum xp_status profile_events_with(const struct part_line *line, enum stat_kind kind,
                                    struct xp_arena *a, struct lane_event **events, size_t *n,

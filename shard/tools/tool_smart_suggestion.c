@@ -107,17 +107,6 @@ static int64_t step_ps_of(const struct derive *d, const struct derive_plane *dp,
     return longest;
 }
 
-struct barriers {
-    const bool *wanted; /* by event name */
-    uint32_t n;
-};
-
-static bool keep_barrier(void *ctx, const struct lane_event *ev)
-{
-    const struct barriers *b = ctx;
-    return ev->name < b->n && b->wanted[ev->name];
-}
-
 static enum xp_status add_event(struct work *w, const struct derive *d, uint32_t plane,
                                 const struct derive_line *dl, struct derive_eye *eye,
                                 const struct lane_event *ev, uint64_t ps, struct shares *s,
@@ -156,14 +145,13 @@ static enum xp_status look_at_plane(struct work *w, struct part *p, const struct
     values_open(&eye, p, pl, names, 1, w->a);
     for (uint32_t i = dp->first_line; i < dp->first_line + dp->nlines; i++) {
         const struct derive_line *dl = &d->lines[i];
-        struct barriers b = {wanted, pl->nevmeta};
         struct derive_eye groups;
         struct lane_event *events;
         size_t n;
         if (dl->line->derived)
             continue;
         derive_look(&groups, d, dl);
-        XP_TRY(profile_events(dl->line, keep_barrier, &b, w->a, &events, &n, err));
+        XP_TRY(profile_events_named(dl->line, wanted, pl->nevmeta, w->a, &events, &n, err));
         for (size_t k = 0; k < n; k++) {
             uint64_t ps;
             XP_TRY(device_ps(&eye, events[k].at, &ps, err));
@@ -219,17 +207,22 @@ static void add_host(struct work *w, const struct part *p, const struct shares *
         w->hosts[w->nhosts++] = (struct host_mean){p->hostnames[0], sum / (float)steps * 100.0};
 }
 
+static bool has_barriers(const struct part *p)
+{
+    for (uint32_t i = 0; i < p->nplanes; i++)
+        for (uint32_t k = 0; k < p->planes[i].nevmeta; k++)
+            if (is_barrier(part_str(p, p->planes[i].evmeta[k].name)) &&
+                profile_is_tpu(profile_plane_name(p, &p->planes[i])))
+                return true;
+    return false;
+}
+
 static enum xp_status look_at_host(struct work *w, struct part *p, struct xp_error *err)
 {
     const struct derive *d;
     struct shares s = {0};
-    bool any = false;
-    for (uint32_t i = 0; i < p->nplanes && !any; i++)
-        for (uint32_t k = 0; k < p->planes[i].nevmeta && !any; k++)
-            any = profile_is_tpu(profile_plane_name(p, &p->planes[i])) &&
-                  is_barrier(part_str(p, p->planes[i].evmeta[k].name));
-    if (!any)
-        return XP_OK;
+    if (!has_barriers(p))
+        return XP_OK; /* not worth deriving anything */
     XP_TRY(derive_get(p, &d, err));
     for (uint32_t i = 0; i < p->nplanes; i++)
         if (profile_is_tpu(profile_plane_name(p, &p->planes[i])))
