@@ -9,8 +9,8 @@
  * worker waits for the first one's result. */
 struct derived {
     pthread_mutex_t lock;
-    struct derive d;
-    bool done;
+    struct derive d, groups; /* groups: without the lines of TPU cores that are made here */
+    bool done, groups_done;
     struct kept {
         pthread_mutex_t lock;
         void *p;
@@ -347,7 +347,7 @@ static int root_order(const void *a, const void *b)
 static enum xp_status derive_all(struct derive_work *w)
 {
     XP_TRY(derive_group_events(w));
-    for (uint32_t i = 0; i < w->part->nplanes; i++)
+    for (uint32_t i = 0; w->all_lines && i < w->part->nplanes; i++)
         if (w->d->planes[i].tensor_core)
             XP_TRY(derive_tpu_lines(w, i));
     return derive_gpu_lines(w);
@@ -401,6 +401,27 @@ static enum xp_status derive_run(struct derive_work *w)
     return XP_OK;
 }
 
+static enum xp_status derive_into(struct part *p, struct derive *d, bool all_lines,
+                                  struct xp_error *err)
+{
+    struct derive_work w = {.d = d, .part = p, .all_lines = all_lines, .err = err};
+    *d = (struct derive){0};
+    xp_bump_init(&w.bump, p->arena);
+    w.scratch = xp_arena_new(NULL);
+    enum xp_status st = w.scratch ? derive_run(&w) : derive_busy(&w);
+    xp_arena_free(w.scratch);
+    vec_free(&w.names);
+    vec_free(&w.lines);
+    vec_free(&w.group_names);
+    vec_free(&w.roots);
+    vec_free(&w.relations);
+    vec_free(&w.nodes);
+    vec_free(&w.contexts);
+    free(w.name_table);
+    free(w.name_planes);
+    return st;
+}
+
 enum xp_status derive_get(struct part *p, const struct derive **out, struct xp_error *err)
 {
     struct derived *x = derived_of(p);
@@ -408,26 +429,27 @@ enum xp_status derive_get(struct part *p, const struct derive **out, struct xp_e
         return xp_fail(err, XP_BUSY, 0, "no memory left to derive the profile's lines");
     enum xp_status st = XP_OK;
     pthread_mutex_lock(&x->lock);
-    if (!x->done) {
-        struct derive_work w = {.d = &x->d, .part = p, .err = err};
-        x->d = (struct derive){0};
-        xp_bump_init(&w.bump, p->arena);
-        w.scratch = xp_arena_new(NULL);
-        st = w.scratch ? derive_run(&w) : derive_busy(&w);
-        xp_arena_free(w.scratch);
-        vec_free(&w.names);
-        vec_free(&w.lines);
-        vec_free(&w.group_names);
-        vec_free(&w.roots);
-        vec_free(&w.relations);
-        vec_free(&w.nodes);
-        vec_free(&w.contexts);
-        free(w.name_table);
-        free(w.name_planes);
-        x->done = st == XP_OK;
-    }
+    if (!x->done)
+        st = derive_into(p, &x->d, true, err);
+    x->done = st == XP_OK;
     pthread_mutex_unlock(&x->lock);
     *out = &x->d;
+    return st;
+}
+
+enum xp_status derive_groups_get(struct part *p, const struct derive **out, struct xp_error *err)
+{
+    struct derived *x = derived_of(p);
+    if (!x)
+        return xp_fail(err, XP_BUSY, 0, "no memory left to group the profile's events");
+    enum xp_status st = XP_OK;
+    pthread_mutex_lock(&x->lock);
+    if (!x->done && !x->groups_done) {
+        st = derive_into(p, &x->groups, false, err);
+        x->groups_done = st == XP_OK;
+    }
+    *out = x->groups_done ? &x->groups : &x->d;
+    pthread_mutex_unlock(&x->lock);
     return st;
 }
 
@@ -435,7 +457,10 @@ enum xp_status derive_keep(struct part *p, enum derive_kept slot, derive_make_fn
                            struct xp_error *err)
 {
     const struct derive *d;
-    XP_TRY(derive_get(p, &d, err));
+    if (slot == DERIVE_KEPT_FLOWS)
+        XP_TRY(derive_get(p, &d, err));
+    else
+        XP_TRY(derive_groups_get(p, &d, err));
     struct kept *k = &((struct derived *)p->derived)->kept[slot];
     enum xp_status st = XP_OK;
     pthread_mutex_lock(&k->lock);
@@ -560,6 +585,8 @@ struct xp_span derive_step_name(struct derive_eye *eye, const struct derive_even
     if (eye->line->own_names)
         return (struct xp_span){0};
     uint32_t lo = 0, hi = d->nroots;
+    if (hi && (ev->at < d->roots[0].at || ev->at > d->roots[hi - 1].at))
+        lo = hi;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
         if (d->roots[mid].at < ev->at)

@@ -158,8 +158,12 @@ struct derive {
 /* Made at the first call. The part is pinned and wholly loaded. */
 enum xp_status derive_get(struct part *p, const struct derive **out, struct xp_error *err);
 
-/* What others keep with the part: each made once, in memory of the part's arena. Makers may ask
- * for a different one, in no circle. */
+/* The same for those who need groups, but none of the lines made for TPU cores: a third of the
+ * work. Both may be asked for; each is made at most once. */
+enum xp_status derive_groups_get(struct part *p, const struct derive **out, struct xp_error *err);
+
+/* What others keep with the part (FLOWS with all lines, others with groups): each made once, in
+ * memory of the part's arena. Makers may ask for a different one, in no circle. */
 enum derive_kept { DERIVE_KEPT_FLOWS, DERIVE_KEPT_OP_STATS, DERIVE_KEPT_STEPS, DERIVE_KEPT_COUNT };
 typedef enum xp_status (*derive_make_fn)(struct part *p, const struct derive *d, void **kept,
                                          struct xp_error *err);

@@ -10,6 +10,7 @@
 struct derive_work {
     struct derive *d;
     struct part *part;
+    bool all_lines;           /* TPU cores get theirs too: two thirds of the work */
     struct xp_bump bump;      /* into the part's arena: what stays */
     struct xp_arena *scratch; /* dropped at the end */
     struct vec names;         /* struct derive_name */
