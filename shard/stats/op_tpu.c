@@ -370,9 +370,9 @@ static bool core_ops(struct walk *w)
             !(to = op_table_get(&b->device, op.program, op.name)))
             return false;
         op_ps += op.self_ps;
-        if (op.time_ps)
+        if (op.time_ps) /* divided first: a clock that did not change is exactly 1 */
             db->total_op_norm_ps +=
-                (uint64_t)((double)op.self_ps * (double)op.normalized_ps / (double)op.time_ps);
+                (uint64_t)((double)op.self_ps * ((double)op.normalized_ps / (double)op.time_ps));
         op_texts(to, &op);
         op_add(to, &op);
     }
