@@ -1,0 +1,188 @@
+#include "tests/unit/tool_support.h"
+
+enum { ROOT = 1, PT, P, CT, C, TASK, PADDING, SIZE, MODEL, SHAPE, LAYOUT };
+static const char *const stat_names[] = {"_r",
+                                         "_pt",
+                                         "_p",
+                                         "_ct",
+                                         "_c",
+                                         "batching_input_task_size",
+                                         "padding_amount",
+                                         "batch_size_after_padding",
+                                         "model_id",
+                                         "shape",
+                                         "layout"};
+enum { RUN = 1, SCHEDULE, BATCH, CONCAT, TO_DEVICE, SESSION, LINEARIZE };
+
+#define US INT64_C(1000000)
+
+static struct tool_file finish(struct xp_buf *plane)
+{
+    struct tool_file f = {"h", make_message()};
+    make_add_meta(plane, 4, RUN, "BatchingSessionRun");
+    make_add_meta(plane, 4, SCHEDULE, "ScheduleWithoutSplit");
+    make_add_meta(plane, 4, BATCH, "ProcessBatch");
+    make_add_meta(plane, 4, CONCAT, "ConcatInputTensors");
+    make_add_meta(plane, 4, TO_DEVICE, "TransferH2DRequest");
+    make_add_meta(plane, 4, SESSION, "SessionRun");
+    make_add_meta(plane, 4, LINEARIZE, "Linearize");
+    put_stat_names(plane, stat_names, sizeof stat_names / sizeof stat_names[0]);
+    make_put(&f.space, 1, plane);
+    return f;
+}
+
+/* A request: begins at `at`, lasts `us`, hands `size` over to batch `batch`. */
+static void put_request(struct xp_buf *line, int64_t at, int64_t us, int64_t size, int64_t batch)
+{
+    struct xp_buf e = make_event(RUN, at * US, us * US);
+    put_i64(&e, 4, ROOT, 1);
+    put_i64(&e, 4, PT, 3);
+    put_i64(&e, 4, P, batch);
+    make_put(line, 4, &e);
+    struct xp_buf s = make_event(SCHEDULE, (at + 1) * US, US);
+    put_i64(&s, 4, TASK, size);
+    make_put(line, 4, &s);
+}
+
+static void put_batch(struct xp_buf *line, int64_t at, int64_t us, int64_t id, int64_t padding,
+                      int64_t size)
+{
+    struct xp_buf e = make_event(BATCH, at * US, us * US);
+    put_i64(&e, 4, ROOT, 2);
+    put_i64(&e, 4, CT, 3);
+    put_i64(&e, 4, C, id);
+    make_put(line, 4, &e);
+    struct xp_buf c = make_event(CONCAT, (at + 1) * US, US);
+    put_i64(&c, 4, PADDING, padding);
+    put_i64(&c, 4, SIZE, size);
+    make_put(line, 4, &c);
+    struct xp_buf t = make_event(TO_DEVICE, (at + 3) * US, 5 * US);
+    make_put(line, 4, &t);
+}
+
+/* Two requests of 100 and 60 us share a batch of 50 us, size 8 with 2 of padding. */
+static struct tool_file batched(void)
+{
+    struct xp_buf plane = make_plane(1, "/host:CPU");
+    struct xp_buf a = make_line(1, "a", 0), b = make_line(2, "b", 0), t = make_line(3, "t", 0);
+    put_request(&a, 1000, 100, 4, 77);
+    put_request(&b, 1020, 60, 2, 77);
+    put_batch(&t, 1025, 50, 77, 2, 8);
+    make_put(&plane, 3, &a);
+    make_put(&plane, 3, &b);
+    make_put(&plane, 3, &t);
+    return finish(&plane);
+}
+
+static void requests_wait_for_their_batch(void **state)
+{
+    (void)state;
+    struct tool_file f = batched();
+    json_t *j = tool_ask("inference_profile", &f, 1, NULL), *r = json_array_get(j, 1);
+    assert_int_equal(json_array_size(j), 3);
+    assert_int_equal(table_rows(r), 4); /* two requests, their batch size, the mean */
+    assert_string_equal(cell_text(r, 0, "percentile"), "0.000");
+    assert_float_equal(cell_num(r, 0, "latency_ms"), 0.060, 1e-12);
+    assert_float_equal(cell_num(r, 0, "host_batch_formation"), 0.005, 1e-12);
+    assert_true(cell_num(r, 0, "batching_request_size") == 2);
+    assert_float_equal(cell_num(r, 1, "latency_ms"), 0.100, 1e-12);
+    assert_float_equal(cell_num(r, 1, "host_batch_formation"), 0.025, 1e-12);
+    assert_float_equal(cell_num(r, 1, "data_transfer_h2d"), 0.005, 1e-12);
+    assert_string_equal(cell_text(r, 2, "percentile"), "Batch size 8");
+    assert_string_equal(cell_text(r, 3, "percentile"), "Average");
+    assert_float_equal(cell_num(r, 3, "latency_ms"), 0.080, 1e-12);
+    /* Two in 100 us. */
+    assert_string_equal(json_string_value(json_object_get(json_object_get(r, "p"), "throughput")),
+                        "20000.0");
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(r, "p"), "averageLatencyMs")), "0.080");
+    json_decref(j);
+}
+
+static void a_batch_waits_since_its_first_request(void **state)
+{
+    (void)state;
+    struct tool_file f = batched();
+    json_t *j = tool_ask("inference_profile", &f, 1, NULL), *b = json_array_get(j, 2);
+    assert_float_equal(cell_num(b, 0, "latency"), 0.050, 1e-12);
+    assert_float_equal(cell_num(b, 0, "batching_delay_us"), 0.025, 1e-12);
+    assert_float_equal(cell_num(b, 0, "batching_efficiency"), 0.75, 1e-12);
+    assert_true(cell_num(b, 0, "padding_amount") == 2);
+    json_decref(j);
+}
+
+static void models_are_told_apart_and_sorted(void **state)
+{
+    static const char *const models[] = {"zeta", "alpha", "zeta"};
+    struct xp_buf plane = make_plane(1, "/host:CPU"), line = make_line(1, "a", 0);
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct xp_buf e = make_event(SESSION, (100 + 50 * i) * US, (10 + i) * US);
+        put_i64(&e, 4, ROOT, 1);
+        put_text(&e, 4, MODEL, models[i]);
+        make_put(&line, 4, &e);
+        struct xp_buf t = make_event(LINEARIZE, (101 + 50 * i) * US, (2 + i) * US);
+        put_text(&t, 4, SHAPE, "f32[8]");
+        put_text(&t, 4, LAYOUT, "{0}");
+        make_put(&line, 4, &t);
+    }
+    make_put(&plane, 3, &line);
+    struct tool_file f = finish(&plane);
+    json_t *j = tool_ask("inference_profile", &f, 1, NULL);
+    assert_int_equal(json_array_size(j), 5); /* models; requests and tensors of two */
+    assert_string_equal(cell_text(json_array_get(j, 0), 0, "model_name"), "alpha");
+    assert_string_equal(cell_text(json_array_get(j, 0), 1, "model_name"), "zeta");
+    assert_int_equal(table_rows(json_array_get(j, 1)), 2);
+    assert_int_equal(table_rows(json_array_get(j, 3)), 3);
+    json_t *tensors = json_array_get(j, 4);
+    assert_string_equal(cell_text(tensors, 0, "tensor_pattern"), "Linearize f32[8] {0}");
+    assert_true(cell_num(tensors, 0, "count") == 2);
+    assert_non_null(strstr(cell_text(tensors, 0, "percentile"), "50.00%: 0.004000ms"));
+    json_decref(j);
+}
+
+static void nothing_is_a_row_of_zeros(void **state)
+{
+    struct xp_buf plane = make_plane(1, "/host:CPU");
+    (void)state;
+    struct tool_file f = finish(&plane);
+    json_t *j = tool_ask("inference_profile", &f, 1, NULL);
+    assert_int_equal(json_array_size(j), 2);
+    assert_string_equal(cell_text(json_array_get(j, 0), 0, "model_name"), "ALL");
+    assert_int_equal(table_rows(json_array_get(j, 1)), 1);
+    assert_true(cell_num(json_array_get(j, 1), 0, "latency_ms") == 0);
+    json_decref(j);
+}
+
+static void of_many_requests_some_are_shown(void **state)
+{
+    struct xp_buf plane = make_plane(1, "/host:CPU"), line = make_line(1, "a", 0);
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        struct xp_buf e = make_event(SESSION, (int64_t)(2000 * (i + 1)) * US, (1000 - i) * US);
+        put_i64(&e, 4, ROOT, 1);
+        make_put(&line, 4, &e);
+    }
+    make_put(&plane, 3, &line);
+    struct tool_file f = finish(&plane);
+    json_t *j = tool_ask("inference_profile", &f, 1, NULL), *r = json_array_get(j, 1);
+    /* Ten each from 50, 75, 90 %, five from 99 % on, one from 99.9 %; and the mean. */
+    assert_int_equal(table_rows(r), 10 + 10 + 10 + 5 + 1 + 1);
+    assert_string_equal(cell_text(r, 0, "percentile"), "50.000");
+    assert_float_equal(cell_num(r, 0, "latency_ms"), 0.501, 1e-12);
+    assert_string_equal(cell_text(r, 35, "percentile"), "99.900");
+    assert_float_equal(cell_num(r, 35, "latency_ms"), 1.0, 1e-12);
+    json_decref(j);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests_wait_for_their_batch),
+        cmocka_unit_test(a_batch_waits_since_its_first_request),
+        cmocka_unit_test(models_are_told_apart_and_sorted),
+        cmocka_unit_test(nothing_is_a_row_of_zeros),
+        cmocka_unit_test(of_many_requests_some_are_shown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
