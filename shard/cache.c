@@ -10,7 +10,8 @@
 #define BUCKETS 256
 /* An arena a part, of which jemalloc has 4095. */
 #define PARTS_MAX 3000
-/* Memory a byte of profile takes, before any was seen: device profiles 0.3, Python captures 0.35. */
+/* Memory a byte of profile takes, before any was seen: device profiles 0.3, Python captures 0.35.
+ */
 #define RATIO_FIRST 0.4
 #define RATIO_WEIGHT 0.25
 /* A browser asks again and again while a profile loads, and nobody holds it between two askings: a
