@@ -38,8 +38,9 @@ enum xp_status hlo_decode_buffers(struct hlo_decoder *d, struct xp_span msg);
 /* Ids become indices; users, roots, fusions and the schedule are made. The tables are in d->m. */
 enum xp_status hlo_resolve(struct hlo_decoder *d);
 enum xp_status hlo_resolve_buffers(struct hlo_decoder *d);
-/* An index over n ids, sorted. */
-struct hlo_id *hlo_index_ids(struct hlo_decoder *d, const int64_t *first, size_t stride,
+/* An index over the ids of n rows, which stand `offset` bytes into each; sorted, equal ones in file
+ * order. */
+struct hlo_id *hlo_index_ids(struct hlo_decoder *d, const void *rows, size_t stride, size_t offset,
                              uint32_t n);
 /* First row of the index with that id; n when there is none. */
 uint32_t hlo_find_id(const struct hlo_id *ids, uint32_t n, int64_t id);

@@ -29,7 +29,8 @@ static struct hlo_id *sort_ids(struct hlo_id *ids, struct hlo_id *other, uint32_
     return ids;
 }
 
-struct hlo_id *hlo_index_ids(struct hlo_decoder *d, const int64_t *first, size_t stride, uint32_t n)
+struct hlo_id *hlo_index_ids(struct hlo_decoder *d, const void *rows, size_t stride, size_t offset,
+                             uint32_t n)
 {
     struct hlo_id *ids = xp_bump_alloc(&d->bump, ((size_t)n + 1) * sizeof *ids, 16);
     bool sorted = true;
@@ -37,7 +38,7 @@ struct hlo_id *hlo_index_ids(struct hlo_decoder *d, const int64_t *first, size_t
     if (!ids)
         return NULL;
     for (uint32_t i = 0; i < n; i++) {
-        memcpy(&ids[i].id, (const uint8_t *)first + i * stride, sizeof ids[i].id);
+        memcpy(&ids[i].id, (const uint8_t *)rows + i * stride + offset, sizeof ids[i].id);
         ids[i].at = i;
         sorted = sorted && (i == 0 || ids[i - 1].id <= ids[i].id);
     }
@@ -263,8 +264,10 @@ enum xp_status hlo_resolve(struct hlo_decoder *d)
 {
     struct hlo_module *m = d->m;
 
-    m->comp_ids = hlo_index_ids(d, &m->comps->id, sizeof *m->comps, m->ncomps);
-    m->instr_ids = hlo_index_ids(d, &m->instrs->id, sizeof *m->instrs, m->ninstrs);
+    m->comp_ids =
+        hlo_index_ids(d, m->comps, sizeof *m->comps, offsetof(struct hlo_comp, id), m->ncomps);
+    m->instr_ids =
+        hlo_index_ids(d, m->instrs, sizeof *m->instrs, offsetof(struct hlo_instr, id), m->ninstrs);
     if (!m->comp_ids || !m->instr_ids || !deal_by_comp(d) || !resolve_instrs(d) || !make_users(d))
         return hlo_no_room(d);
     find_roots(d);

@@ -234,7 +234,8 @@ enum xp_status hlo_resolve_buffers(struct hlo_decoder *d)
 {
     struct hlo_module *m = d->m;
 
-    m->buffer_ids = hlo_index_ids(d, &m->buffers->id, sizeof *m->buffers, m->nbuffers);
+    m->buffer_ids = hlo_index_ids(d, m->buffers, sizeof *m->buffers,
+                                  offsetof(struct hlo_buffer, id), m->nbuffers);
     if (!m->buffer_ids)
         return hlo_no_room(d);
     for (uint32_t i = 0; i < m->nassigned; i++) {
