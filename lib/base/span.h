@@ -45,6 +45,12 @@ static inline bool xp_span_ends(struct xp_span s, struct xp_span suffix)
            (suffix.n == 0 || memcmp(s.p + s.n - suffix.n, suffix.p, suffix.n) == 0);
 }
 
+/* Whether what, which is not empty, occurs in s. */
+static inline bool xp_span_has(struct xp_span s, struct xp_span what)
+{
+    return s.n >= what.n && s.n && memmem(s.p, s.n, what.p, what.n) != NULL;
+}
+
 /* Byte order, shorter first among equals; what strcmp does for strings without NUL. */
 static inline int xp_span_cmp(struct xp_span a, struct xp_span b)
 {

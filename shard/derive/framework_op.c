@@ -186,7 +186,7 @@ static bool is_jax(struct xp_span name, struct xp_span type)
         return false;
     while (next_part(&name, &part))
         continue;
-    return memmem(part.p, part.n, type.p, type.n) != NULL;
+    return xp_span_has(part, type);
 }
 
 bool framework_is_gradient(struct xp_span name, struct xp_span type)

@@ -92,7 +92,7 @@ static bool contains(struct xp_span s, const char *word)
 
 static struct xp_span before(struct xp_span s, const char *word)
 {
-    const uint8_t *p = memmem(s.p, s.n, word, strlen(word));
+    const uint8_t *p = s.n ? memmem(s.p, s.n, word, strlen(word)) : NULL;
     return p ? xp_span_of(s.p, (size_t)(p - s.p)) : s;
 }
 

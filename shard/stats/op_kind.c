@@ -29,7 +29,7 @@ static const struct {
 
 static bool contains(struct xp_span s, struct xp_span what)
 {
-    return s.n && memmem(s.p, s.n, what.p, what.n) != NULL;
+    return xp_span_has(s, what);
 }
 
 uint32_t op_kind_of(struct xp_span category)

@@ -6,7 +6,7 @@ struct device {
     uint32_t plane;
     bool sparse;
     struct tpu_duty duty;
-    struct vec spans;
+    struct vec spans, sure_spans;
     struct op_core *core;
     bool shared; /* its chip has other cores: intervals are to be united */
 };
@@ -14,7 +14,7 @@ struct device {
 static bool is_sparse(struct xp_span name)
 {
     static const struct xp_span mark = {(const uint8_t *)" SparseCore ", 12};
-    return memmem(name.p, name.n, mark.p, mark.n) != NULL;
+    return xp_span_has(name, mark);
 }
 
 /* CoreDetails */
@@ -51,9 +51,12 @@ static void find_shared(struct device *v, uint32_t n)
         for (uint32_t k = 0; k < n && v[i].core->has_details && !v[i].shared; k++)
             v[i].shared = k != i && v[k].core->has_details &&
                           v[k].core->local_chip_id == v[i].core->local_chip_id;
-    for (uint32_t i = 0; i < n; i++)
-        if (v[i].shared)
-            v[i].duty.spans = &v[i].spans;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!v[i].shared)
+            continue;
+        v[i].duty.busy.spans = &v[i].spans;
+        v[i].duty.sure.spans = &v[i].sure_spans;
+    }
 }
 
 static int by_begin(const void *a, const void *b)
@@ -62,51 +65,68 @@ static int by_begin(const void *a, const void *b)
     return (x->begin_ps > y->begin_ps) - (x->begin_ps < y->begin_ps);
 }
 
+static bool append(struct vec *to, struct vec *from)
+{
+    for (size_t k = 0; k < from->n; k++) {
+        struct tpu_span *s = vec_push(to, sizeof *s);
+        if (!s)
+            return false;
+        *s = VEC(*from, struct tpu_span)[k];
+    }
+    vec_free(from);
+    return true;
+}
+
+static uint64_t unite(struct vec *spans)
+{
+    struct tpu_union u = {0};
+    if (spans->n)
+        qsort(spans->p, spans->n, sizeof(struct tpu_span), by_begin);
+    for (size_t k = 0; k < spans->n; k++)
+        tpu_union_add(&u, VEC(*spans, struct tpu_span)[k].begin_ps,
+                      VEC(*spans, struct tpu_span)[k].end_ps);
+    tpu_union_close(&u);
+    return u.busy_ps;
+}
+
+static void add_duty(struct op_host *h, uint64_t total_ps, uint64_t busy_ps, uint64_t sure_ps)
+{
+    h->busy_ps += busy_ps;
+    h->idle_ps += total_ps - busy_ps;
+    h->busy_sure_ps += sure_ps;
+    h->idle_sure_ps += total_ps - sure_ps;
+}
+
 /* Busy and idle time of the chip of v[first], from the intervals of its cores. */
 static bool unite_chip(struct op_host *h, struct device *v, uint32_t n, uint32_t first)
 {
     struct tpu_duty chip = {0};
-    struct vec all = {0};
+    struct vec all = {0}, sure = {0};
     bool ok = true;
     for (uint32_t i = first; ok && i < n; i++) {
         if (!v[i].shared || v[i].core->local_chip_id != v[first].core->local_chip_id)
             continue;
-        for (size_t k = 0; ok && k < v[i].spans.n; k++) {
-            struct tpu_span *s = vec_push(&all, sizeof *s);
-            ok = s != NULL;
-            if (ok)
-                *s = VEC(v[i].spans, struct tpu_span)[k];
-        }
-        if (v[i].duty.any) {
-            tpu_duty_add(&chip, v[i].duty.first_ps, v[i].duty.first_ps, false);
-            tpu_duty_add(&chip, v[i].duty.last_ps, v[i].duty.last_ps, false);
-        }
-        vec_free(&v[i].spans);
+        ok = append(&all, &v[i].spans) && append(&sure, &v[i].sure_spans);
+        if (v[i].duty.any)
+            tpu_duty_widen(&chip, v[i].duty.first_ps, v[i].duty.last_ps);
         v[i].shared = i == first;
     }
-    if (all.n)
-        qsort(all.p, all.n, sizeof(struct tpu_span), by_begin);
-    for (size_t k = 0; k < all.n; k++)
-        tpu_duty_add(&chip, VEC(all, struct tpu_span)[k].begin_ps,
-                     VEC(all, struct tpu_span)[k].end_ps, true);
-    tpu_duty_close(&chip);
+    add_duty(h, tpu_duty_total(&chip), unite(&all), unite(&sure));
     vec_free(&all);
+    vec_free(&sure);
     v[first].shared = false;
-    h->busy_ps += chip.busy_ps;
-    h->idle_ps += tpu_duty_idle(&chip);
     return ok;
 }
 
 static bool sum_duty(struct op_host *h, struct device *v, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        tpu_duty_close(&v[i].duty);
-        if (v[i].duty.failed)
+        struct tpu_duty *d = &v[i].duty;
+        tpu_duty_close(d);
+        if (d->busy.failed || d->sure.failed)
             return false;
-        if (!v[i].shared) {
-            h->busy_ps += v[i].duty.busy_ps;
-            h->idle_ps += tpu_duty_idle(&v[i].duty);
-        }
+        if (!v[i].shared)
+            add_duty(h, tpu_duty_total(d), d->busy.busy_ps, d->sure.busy_ps);
     }
     for (uint32_t i = 0; i < n; i++)
         if (v[i].shared && !unite_chip(h, v, n, i))
@@ -152,7 +172,10 @@ enum xp_status op_tpu_planes(struct op_build *b)
     enum xp_status st = walk(b, v, n);
     if (st == XP_OK && !sum_duty(b->host, v, n))
         st = op_busy(b);
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         vec_free(&v[i].spans);
+        vec_free(&v[i].sure_spans);
+        vec_free(&v[i].duty.stack);
+    }
     return st;
 }

@@ -238,7 +238,7 @@ static enum xp_status answer_me_graph(struct request *r)
 
 static bool mentions(struct xp_span s, struct xp_span word)
 {
-    return memmem(s.p, s.n, word.p, word.n) != NULL;
+    return xp_span_has(s, word);
 }
 
 static enum xp_status answer_custom_call(struct request *r)
