@@ -37,6 +37,9 @@ static const struct field op_fields[] = {
     F(op_metrics, 17, F64, energy_j),      F(op_metrics, 18, U64, bytes),
     F(op_metrics, 19, U8, core_type),      F(op_metrics, 20, BOOL, eager),
     F(op_metrics, 21, U32, host),          F(op_metrics, 22, U64, children_total_ps),
+    F(op_metrics, 23, F64, run_flops),
+    F(op_metrics, 24, F64, run_model_flops),
+    F(op_metrics, 25, U64, run_bytes),
 };
 
 static const struct field db_fields[] = {
@@ -65,6 +68,8 @@ static const struct field host_fields[] = {
     F(op_host, 15, BOOL, has_hbm_util),
     F(op_host, 16, F64, mxu_percent),
     F(op_host, 17, F64, hbm_percent),
+    F(op_host, 18, U64, busy_sure_ps),
+    F(op_host, 19, U64, idle_sure_ps),
 };
 
 static const struct field core_fields[] = {

@@ -124,6 +124,8 @@ static void add_host(const struct op_host *h, struct op_session *out)
     }
     out->busy_ps += h->busy_ps;
     out->idle_ps += h->idle_ps;
+    out->busy_sure_ps += h->busy_sure_ps;
+    out->idle_sure_ps += h->idle_sure_ps;
     out->mxu_percent += h->mxu_percent;
     out->hbm_percent += h->hbm_percent;
 }

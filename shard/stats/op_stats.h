@@ -73,6 +73,9 @@ struct op_metrics {
     uint64_t time_ps, self_ps, normalized_ps, dma_stall_ps;
     double flops, model_flops, energy_j;
     uint64_t bytes;
+    /* What the runs of a custom call say of themselves; XProf 2.24.2 leaves it out. */
+    double run_flops, run_model_flops;
+    uint64_t run_bytes;
     struct op_memory memory;
     uint8_t core_type; /* enum op_core_type */
     bool eager;
@@ -164,6 +167,7 @@ struct op_host {
     struct op_core *cores; /* TPU: in file order */
     uint32_t ncores;
     uint64_t busy_ps, idle_ps; /* TPU: united over the cores of a chip, summed over chips */
+    uint64_t busy_sure_ps, idle_sure_ps; /* the same, where custom calls may be waiting */
     bool has_mxu, has_hbm_util;
     double mxu_percent, hbm_percent;   /* stats of the host plane */
     struct xp_span *errors, *warnings; /* of the profile, each once, sorted */
@@ -220,6 +224,7 @@ struct op_session {
     bool training;           /* of the last host */
     struct op_limits limits; /* several hosts: without has_* */
     uint64_t busy_ps, idle_ps;
+    uint64_t busy_sure_ps, idle_sure_ps;
     double mxu_percent, hbm_percent; /* mean over hosts */
 };
 void op_stats_session(const struct op_stats *s, struct op_session *out);

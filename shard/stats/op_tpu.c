@@ -67,16 +67,15 @@ static void step_op_of(const struct walk *w, uint32_t name, struct tpu_step_op *
 {
     const struct sum *s = &w->now[name];
     const struct op_meta *m = &w->metas.v[name];
-    bool custom = m->kind & OP_KIND_CUSTOM_CALL;
-    double n = s->grouped, model = m->op.model_flops > 0 ? m->op.model_flops : m->op.flops;
+    double n = s->grouped;
     *op = (struct tpu_step_op){
         .category = m->category,
         .kind = m->kind,
         .self_ps = s->step_self_ps,
         .time_ps = s->time_ps,
-        .flops = n * m->op.flops + (custom ? s->flops : 0),
-        .model_flops = custom ? n * m->op.model_flops + s->model_flops : n * model,
-        .bytes = s->grouped * m->op.bytes + (custom ? s->bytes : 0),
+        .flops = n * m->op.flops,
+        .model_flops = n * (m->op.model_flops > 0 ? m->op.model_flops : m->op.flops),
+        .bytes = s->grouped * m->op.bytes,
         .memory = &m->op.memory,
         .times = s->grouped,
     };
@@ -278,6 +277,27 @@ static void note_span(struct walk *w, uint64_t begin, uint64_t end)
     w->last_ps = end > w->last_ps ? end : w->last_ps;
 }
 
+/* A custom call may wait for other chips. XProf is sure that it computes if its event, or else its
+ * metadata, says how many flops it does, in 32 bits. */
+static bool says_flops(const struct tpu_events *it, enum stat_kind kind, double of_meta)
+{
+    const struct side_stat *s = it->has_stats ? side_get(&it->side, kind) : NULL;
+    uint64_t n = of_meta > 0 && of_meta < 0x1p63 ? (uint64_t)of_meta : 0;
+    if (s)
+        n = s->type == SIDE_U64 || s->type == SIDE_I64 ? s->num : 0;
+    return (int32_t)(uint32_t)n > 0;
+}
+
+static void note_duty(struct tpu_duty *duty, const struct tpu_events *it,
+                      const struct tpu_event *ev, const struct op_meta *m)
+{
+    bool busy = !(m->kind & OP_KIND_OFF_DUTY), sure = busy;
+    if (m->kind & OP_KIND_CUSTOM_CALL)
+        sure = says_flops(it, STAT_FLOPS, m->op.flops) ||
+               says_flops(it, STAT_MODEL_FLOPS, m->op.model_flops);
+    tpu_duty_event(duty, ev->begin_ps, ev->end_ps, busy, sure);
+}
+
 static bool walk_ops(struct walk *w, const struct derive_line *dl, struct tpu_duty *duty)
 {
     struct tpu_event ev;
@@ -294,16 +314,23 @@ static bool walk_ops(struct walk *w, const struct derive_line *dl, struct tpu_du
         if (ev.name >= w->metas.n)
             continue;
         note_span(w, f.begin_ps, f.end_ps);
-        tpu_duty_add(duty, ev.begin_ps, ev.end_ps, !(w->metas.v[ev.name].kind & OP_KIND_OFF_DUTY));
+        note_duty(duty, &it, &ev, &w->metas.v[ev.name]);
         ok = push(w, &f) && (!it.has_stats || note_stats(w, &it.side, &f));
     }
     ok = ok && !it.failed;
     while (ok && w->stack.n)
         ok = pop(w);
     ok = ok && flush(w);
+    tpu_duty_line_end(duty);
     w->group = DERIVE_NO_GROUP;
     tpu_events_close(&it);
     return ok;
+}
+
+static void note_modules(struct tpu_duty *duty, const struct part_line *line)
+{
+    if (line->nevents)
+        tpu_duty_widen(duty, line->begin_ps, line->end_ps);
 }
 
 /* Steps only widen the core's time. */
@@ -342,12 +369,11 @@ static void op_of(const struct walk *w, uint32_t name, const struct sum *s, stru
     op->energy_j = s->energy_j;
     op->flops = n * m->op.flops;
     op->bytes = s->occurrences * m->op.bytes;
+    op->model_flops = m->op.model_flops > 0 ? n * m->op.model_flops : op->flops;
     if (m->kind & OP_KIND_CUSTOM_CALL) {
-        op->flops += s->flops;
-        op->model_flops = n * m->op.model_flops + s->model_flops;
-        op->bytes += s->bytes;
-    } else {
-        op->model_flops = m->op.model_flops > 0 ? n * m->op.model_flops : op->flops;
+        op->run_flops = s->flops;
+        op->run_model_flops = s->model_flops;
+        op->run_bytes = s->bytes;
     }
     op->memory = (struct op_memory){0};
     op_memory_add(&op->memory, &m->op.memory, s->occurrences);
@@ -399,7 +425,7 @@ enum xp_status tpu_tensor_core(struct op_build *b, uint32_t plane,
         else if (tpu_is_steps(name))
             ok = walk_steps(&w, dl, dp->tensor_core && xp_span_eq(name, XP_SPAN_LIT("Steps")));
         else if (tpu_is_modules(name))
-            tpu_duty_widen(duty, dl->line);
+            note_modules(duty, dl->line);
     }
     ok = ok && st == XP_OK && core_ops(&w) && tpu_steps_keep(b, &w.steps, &w.metas, core);
     walk_fini(&w);

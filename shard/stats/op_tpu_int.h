@@ -33,25 +33,36 @@ bool tpu_is_ops(struct xp_span line);
 bool tpu_is_steps(struct xp_span line);
 bool tpu_is_modules(struct xp_span line);
 
-/* --- busy time of one core: the union of its intervals, given in order of begin --- */
+/* --- busy time of one core --- */
 
-struct tpu_duty {
-    uint64_t busy_ps;
-    int64_t begin_ps, end_ps; /* of the interval that may still grow */
-    int64_t first_ps, last_ps;
-    bool any, open;
-    struct vec *spans; /* closed intervals, if another core's are to be united: struct tpu_span */
-    bool failed;
-};
 struct tpu_span {
     int64_t begin_ps, end_ps;
 };
-void tpu_duty_add(struct tpu_duty *d, int64_t begin_ps, int64_t end_ps, bool busy);
-void tpu_duty_widen(struct tpu_duty *d, const struct part_line *line);
+
+/* The union of intervals, given in order of begin. */
+struct tpu_union {
+    uint64_t busy_ps;
+    int64_t begin_ps, end_ps; /* of the interval that may still grow */
+    bool open, failed;
+    struct vec *spans; /* closed intervals, if another core's are to be united: struct tpu_span */
+};
+void tpu_union_add(struct tpu_union *u, int64_t begin_ps, int64_t end_ps);
+void tpu_union_close(struct tpu_union *u);
+
+/* An instant counts as its innermost event does. `sure` leaves out what may be waiting too. */
+struct tpu_duty {
+    struct tpu_union busy, sure;
+    int64_t first_ps, last_ps; /* of all events */
+    bool any;
+    struct vec stack; /* struct duty_frame */
+};
+void tpu_duty_event(struct tpu_duty *d, int64_t begin_ps, int64_t end_ps, bool busy, bool sure);
+void tpu_duty_line_end(struct tpu_duty *d); /* events of the next one begin anew */
+void tpu_duty_widen(struct tpu_duty *d, int64_t begin_ps, int64_t end_ps);
 void tpu_duty_close(struct tpu_duty *d);
-static inline uint64_t tpu_duty_idle(const struct tpu_duty *d)
+static inline uint64_t tpu_duty_total(const struct tpu_duty *d)
 {
-    return d->any ? (uint64_t)(d->last_ps - d->first_ps) - d->busy_ps : 0;
+    return d->any ? (uint64_t)(d->last_ps - d->first_ps) : 0;
 }
 
 /* --- tpu_steps.c: what each group was made of --- */

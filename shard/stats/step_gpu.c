@@ -2,9 +2,16 @@
 
 /* Kernels and copies of GPU planes, by group. The plane's line of steps says which groups count. */
 
+/* Writers have signed and unsigned ids. */
 static bool is_ours(int64_t id)
 {
-    return id >= DERIVE_LINE_FIRST && id <= DERIVE_LINE_GPU_LAST;
+    return (int32_t)id >= (int32_t)DERIVE_LINE_FIRST &&
+           (int32_t)id <= (int32_t)DERIVE_LINE_GPU_LAST;
+}
+
+static bool is_steps(int64_t id)
+{
+    return (int32_t)id == (int32_t)DERIVE_LINE_STEPS;
 }
 
 static bool line_markers(const struct derive *d, const struct derive_line *l,
@@ -100,7 +107,7 @@ static bool plane_events(const struct derive *d, const struct derive_plane *dp,
     struct step_groups marks = {0};
     bool ok = true;
     for (uint32_t i = 0; ok && i < dp->nlines; i++)
-        if (d->lines[dp->first_line + i].line->id == DERIVE_LINE_STEPS)
+        if (is_steps(d->lines[dp->first_line + i].line->id))
             ok = line_markers(d, &d->lines[dp->first_line + i], &marks);
     for (uint32_t i = 0; ok && marks.v.n && i < dp->nlines; i++) {
         const struct derive_line *l = &d->lines[dp->first_line + i];

@@ -99,22 +99,79 @@ void tpu_events_close(struct tpu_events *it)
 
 /* --- busy time --- */
 
-void tpu_duty_close(struct tpu_duty *d)
+void tpu_union_close(struct tpu_union *u)
 {
-    if (!d->open)
+    if (!u->open)
         return;
-    d->open = false;
-    d->busy_ps += (uint64_t)(d->end_ps - d->begin_ps);
-    if (!d->spans)
+    u->open = false;
+    u->busy_ps += (uint64_t)(u->end_ps - u->begin_ps);
+    if (!u->spans)
         return;
-    struct tpu_span *s = vec_push(d->spans, sizeof *s);
+    struct tpu_span *s = vec_push(u->spans, sizeof *s);
     if (s)
-        *s = (struct tpu_span){d->begin_ps, d->end_ps};
+        *s = (struct tpu_span){u->begin_ps, u->end_ps};
     else
-        d->failed = true;
+        u->failed = true;
 }
 
-static void widen(struct tpu_duty *d, int64_t begin_ps, int64_t end_ps)
+void tpu_union_add(struct tpu_union *u, int64_t begin_ps, int64_t end_ps)
+{
+    if (u->open && begin_ps <= u->end_ps) {
+        u->end_ps = end_ps > u->end_ps ? end_ps : u->end_ps;
+        return;
+    }
+    tpu_union_close(u);
+    u->open = true;
+    u->begin_ps = begin_ps;
+    u->end_ps = end_ps;
+}
+
+struct duty_frame {
+    int64_t from_ps, end_ps; /* what is left of the event */
+    bool busy, sure;
+};
+
+static void duty_take(struct tpu_duty *d, struct duty_frame *f, int64_t to_ps)
+{
+    if (to_ps <= f->from_ps)
+        return;
+    if (f->busy)
+        tpu_union_add(&d->busy, f->from_ps, to_ps);
+    if (f->sure)
+        tpu_union_add(&d->sure, f->from_ps, to_ps);
+    f->from_ps = to_ps;
+}
+
+static void duty_pop(struct tpu_duty *d)
+{
+    struct duty_frame *top = &VEC(d->stack, struct duty_frame)[--d->stack.n];
+    duty_take(d, top, top->end_ps);
+    if (d->stack.n && top[-1].from_ps < top->from_ps)
+        top[-1].from_ps = top->from_ps;
+}
+
+void tpu_duty_event(struct tpu_duty *d, int64_t begin_ps, int64_t end_ps, bool busy, bool sure)
+{
+    const struct duty_frame *v = d->stack.p;
+    tpu_duty_widen(d, begin_ps, end_ps);
+    while (d->stack.n && v[d->stack.n - 1].end_ps <= begin_ps)
+        duty_pop(d);
+    if (d->stack.n)
+        duty_take(d, &VEC(d->stack, struct duty_frame)[d->stack.n - 1], begin_ps);
+    struct duty_frame *top = vec_push(&d->stack, sizeof *top);
+    if (top)
+        *top = (struct duty_frame){begin_ps, end_ps, busy, sure};
+    else
+        d->busy.failed = true;
+}
+
+void tpu_duty_line_end(struct tpu_duty *d)
+{
+    while (d->stack.n)
+        duty_pop(d);
+}
+
+void tpu_duty_widen(struct tpu_duty *d, int64_t begin_ps, int64_t end_ps)
 {
     if (!d->any || begin_ps < d->first_ps)
         d->first_ps = begin_ps;
@@ -123,23 +180,10 @@ static void widen(struct tpu_duty *d, int64_t begin_ps, int64_t end_ps)
     d->any = true;
 }
 
-void tpu_duty_add(struct tpu_duty *d, int64_t begin_ps, int64_t end_ps, bool busy)
+void tpu_duty_close(struct tpu_duty *d)
 {
-    widen(d, begin_ps, end_ps);
-    if (!busy)
-        return;
-    if (d->open && begin_ps <= d->end_ps) {
-        d->end_ps = end_ps > d->end_ps ? end_ps : d->end_ps;
-        return;
-    }
-    tpu_duty_close(d);
-    d->open = true;
-    d->begin_ps = begin_ps;
-    d->end_ps = end_ps;
-}
-
-void tpu_duty_widen(struct tpu_duty *d, const struct part_line *line)
-{
-    if (line->nevents)
-        widen(d, line->begin_ps, line->end_ps);
+    tpu_duty_line_end(d);
+    tpu_union_close(&d->busy);
+    tpu_union_close(&d->sure);
+    vec_free(&d->stack);
 }

@@ -143,9 +143,10 @@ static bool sparse_ops(struct sparse_walk *w, const struct derive_line *dl, stru
         struct derive_event de = {ev.begin_ps, ev.end_ps, ev.at, ev.name};
         if (ev.name >= w->metas.n)
             continue;
-        tpu_duty_add(duty, ev.begin_ps, ev.end_ps, true);
+        tpu_duty_event(duty, ev.begin_ps, ev.end_ps, true, true);
         ok = in_module(w, &ev) && in_step(w, &ev, derive_group(&eye, &de));
     }
+    tpu_duty_line_end(duty);
     tpu_events_close(&it);
     return ok;
 }
@@ -190,7 +191,8 @@ static bool sparse_lines(struct sparse_walk *w, const struct derive_plane *dp,
     for (uint32_t i = 0; i < dp->nlines; i++) {
         if (!xp_span_eq(lines[i].name, XP_SPAN_LIT("Sparse Core Modules")))
             continue;
-        tpu_duty_widen(duty, lines[i].line);
+        if (lines[i].line->nevents)
+            tpu_duty_widen(duty, lines[i].line->begin_ps, lines[i].line->end_ps);
         if (!find_modules(w->b, &lines[i], &w->modules))
             return false;
     }

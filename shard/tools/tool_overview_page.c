@@ -146,9 +146,10 @@ static void tpu_props(struct tables *t, const struct overview *o)
     percent(t, "device_idle_time_percent", o->tpu ? idle_percent(&o->s.stats->device) : 0);
     percent(t, "host_idle_time_percent", o->tpu ? idle_percent(&o->s.stats->host) : 0);
     percent(t, "device_duty_cycle_percent", duty);
-    percent(t, "device_duty_cycle_high_confidence_percent", duty);
-    if (o->tpu && all->idle_ps)
-        table_prop_num(t, "idle_time_high_confidence_ps", (double)all->idle_ps);
+    percent(t, "device_duty_cycle_high_confidence_percent",
+            o->tpu ? ratio(all->busy_sure_ps, all->busy_sure_ps + all->idle_sure_ps) : 0);
+    if (o->tpu && all->idle_sure_ps)
+        table_prop_num(t, "idle_time_high_confidence_ps", (double)all->idle_sure_ps);
     if (active != 0) {
         prop(t, "tc_active_ms_average", "%.2f", active);
         prop(t, "active_steptime_ms_average", "%.2f", active);
