@@ -84,6 +84,8 @@ static void gpu_caps(const struct op_build *b, const struct part_plane *pl, stru
         caps->minor = (int)v;
     if (op_plane_stat(b, pl, "device_vendor", &s))
         caps->vendor = meta_stat_text(b->part, pl, &s);
+    if (op_plane_stat(b, pl, "gpu_device_name", &s))
+        caps->name = meta_stat_text(b->part, pl, &s);
 }
 
 static void gpu_limits(const struct op_build *b, const struct part_plane *pl, struct op_limits *l)
@@ -130,12 +132,13 @@ static bool gpu_host(struct op_build *b, uint32_t first, uint32_t n)
 {
     struct op_host *h = b->host;
     struct gpu_caps caps;
+    char model[GPU_MODEL_MAX];
     gpu_caps(b, &b->part->planes[first], &caps);
     h->hardware = OP_HW_GPU;
     h->device_cores = n;
-    h->device_type = xp_span_str(gpu_model(&caps));
+    gpu_model(&caps, model);
     gpu_limits(b, &b->part->planes[first], &h->limits);
-    return true;
+    return op_text(b, xp_span_str(model), &h->device_type);
 }
 
 /* First plane with that prefix and their number. */
@@ -178,7 +181,8 @@ enum xp_status op_environment(struct op_build *b)
         if (!tpu_host(b, tpu))
             return op_busy(b);
     } else if (ngpu) {
-        gpu_host(b, gpu, ngpu);
+        if (!gpu_host(b, gpu, ngpu))
+            return op_busy(b);
     } else {
         h->hardware = OP_HW_CPU_ONLY;
         h->device_type = XP_SPAN_LIT("CPU");

@@ -94,7 +94,8 @@ static enum xp_status instruction(struct gpu_walk *w, const struct side_cursor *
 {
     struct run *r = &w->run;
     const struct side_stat *s;
-    if (r->known && (!xp_span_eq(r->name, op->name) || r->group != group) && !end_run(w))
+    bool same = r->program == program && r->group == group && xp_span_eq(r->name, op->name);
+    if (r->known && !same && !end_run(w))
         return op_busy(w->b);
     if (!r->known) {
         *r = (struct run){.known = true, .program = program, .name = op->name, .group = group};

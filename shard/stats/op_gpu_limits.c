@@ -1,5 +1,8 @@
 #include "shard/stats/op_gpu_limits.h"
 
+#include <ctype.h>
+#include <stdio.h>
+
 struct per_core {
     int major, minor;
     double flops;        /* a cycle */
@@ -13,10 +16,15 @@ static const struct per_core nvidia[] = {
     {8, 6, 1024, 256}, {8, 9, 1024, 256}, {9, 0, 4096, 256}, {10, 0, 8192, 256},
 };
 
-/* CDNA 3 and 4; no other is told by its capability alone. */
-static const struct per_core amd[] = {
-    {9, 4, 2048, 128},
-    {9, 5, 4096, 256},
+/* By architecture; the last two are told by their capability too. */
+static const struct {
+    const char *name;
+    struct per_core core;
+} amd[] = {
+    {"gfx908", {0, 0, 1024, 128}},
+    {"gfx90a", {0, 0, 1024, 128}},
+    {"gfx942", {9, 4, 2048, 128}},
+    {"gfx950", {9, 5, 4096, 256}},
 };
 
 static bool is_nvidia(const struct gpu_caps *caps)
@@ -29,15 +37,36 @@ static bool is_amd(const struct gpu_caps *caps)
     return xp_span_eq(caps->vendor, XP_SPAN_LIT("AMD"));
 }
 
+/* "gfx" and hexadecimal digits; else what the capability tells; else empty. */
+static struct xp_span amd_architecture(const struct gpu_caps *caps)
+{
+    bool fits =
+        xp_span_starts(caps->name, XP_SPAN_LIT("gfx")) && caps->name.n >= 6 && caps->name.n <= 16;
+    for (size_t i = 3; fits && i < caps->name.n; i++)
+        fits = isxdigit(caps->name.p[i]);
+    if (fits)
+        return caps->name;
+    for (size_t i = 0; i < sizeof amd / sizeof *amd; i++)
+        if (amd[i].core.major && amd[i].core.major == caps->major &&
+            amd[i].core.minor == caps->minor)
+            return xp_span_str(amd[i].name);
+    return (struct xp_span){0};
+}
+
+static const struct per_core *amd_core(const struct gpu_caps *caps)
+{
+    struct xp_span name = amd_architecture(caps);
+    for (size_t i = 0; i < sizeof amd / sizeof *amd; i++)
+        if (xp_span_eq(name, xp_span_str(amd[i].name)))
+            return &amd[i].core;
+    return NULL;
+}
+
 static const struct per_core *core_of(const struct gpu_caps *caps)
 {
     const struct per_core *best = &nvidia[0];
-    if (is_amd(caps)) {
-        for (size_t i = 0; i < sizeof amd / sizeof *amd; i++)
-            if (amd[i].major == caps->major && amd[i].minor == caps->minor)
-                return &amd[i];
-        return NULL;
-    }
+    if (is_amd(caps))
+        return amd_core(caps);
     if (!is_nvidia(caps))
         return NULL;
     for (size_t i = 0; i < sizeof nvidia / sizeof *nvidia; i++)
@@ -99,9 +128,16 @@ static const char *amd_model(const struct gpu_caps *caps)
     }
 }
 
-const char *gpu_model(const struct gpu_caps *caps)
+void gpu_model(const struct gpu_caps *caps, char out[GPU_MODEL_MAX])
 {
+    struct xp_span architecture = amd_architecture(caps);
     if (is_nvidia(caps))
-        return nvidia_model(caps);
-    return is_amd(caps) ? amd_model(caps) : "GPU";
+        snprintf(out, GPU_MODEL_MAX, "%s", nvidia_model(caps));
+    else if (!is_amd(caps))
+        snprintf(out, GPU_MODEL_MAX, "GPU");
+    else if (architecture.n)
+        snprintf(out, GPU_MODEL_MAX, "AMD GPU - %.*s", (int)architecture.n,
+                 (const char *)architecture.p);
+    else
+        snprintf(out, GPU_MODEL_MAX, "%s", amd_model(caps));
 }

@@ -12,10 +12,13 @@ struct gpu_caps {
     double clock_ghz, cores, memory_bytes_per_s;
     int major, minor;
     struct xp_span vendor; /* "Nvidia", "AMD" */
+    struct xp_span name;   /* AMD: "gfx942" */
 };
 
 double gpu_core_gflops(const struct gpu_caps *caps); /* 0: not known */
 double gpu_shared_gbs(const struct gpu_caps *caps);  /* shared memory, GB/s of a core */
-const char *gpu_model(const struct gpu_caps *caps);  /* "Nvidia GPU (Ampere)"; "GPU" */
+/* "Nvidia GPU (Ampere)", "AMD GPU - gfx942", "GPU"; at most GPU_MODEL_MAX bytes with the NUL. */
+#define GPU_MODEL_MAX 64
+void gpu_model(const struct gpu_caps *caps, char out[GPU_MODEL_MAX]);
 
 #endif

@@ -38,16 +38,17 @@ static bool number_at_end(struct xp_span name, uint64_t *id)
     return i < end && i && name.p[i - 1] == '(';
 }
 
-/* The HloProto in a metadata, and whether an old collector wrote it. */
+/* The HloProto in a metadata; old collectors spell it differently. */
 static bool proto_of(const struct op_build *b, const struct part_plane *pl, struct xp_span body,
-                     struct xp_span *proto, bool *old)
+                     struct xp_span *proto)
 {
     struct xspace_stats it = xspace_stats_open(body, 5);
     struct xspace_stat s;
     while (xspace_stats_next(&it, &s)) {
         struct xp_span name = part_stat_name(b->part, pl, s.metadata_id);
-        *old = xp_span_eq(name, XP_SPAN_LIT("HLO Proto"));
-        if ((*old || xp_span_eq(name, XP_SPAN_LIT("Hlo Proto"))) && s.bytes.n) {
+        if ((xp_span_eq(name, XP_SPAN_LIT("HLO Proto")) ||
+             xp_span_eq(name, XP_SPAN_LIT("Hlo Proto"))) &&
+            s.bytes.n) {
             *proto = s.bytes;
             return true;
         }
@@ -95,14 +96,12 @@ static enum xp_status read_plane(struct op_build *b, const struct part_plane *pl
         const struct part_evmeta *em = &pl->evmeta[i];
         struct xp_span body, proto, raw = {0}, name = {0};
         uint64_t id = (uint64_t)em->id;
-        bool old;
         if (!em->at || !em->len)
             continue;
         XP_TRY(part_evmeta_body(b->part, em, b->scratch, &body, b->err));
-        if (!proto_of(b, pl, body, &proto, &old))
+        if (!proto_of(b, pl, body, &proto))
             continue;
-        if (old)
-            number_at_end(part_str(b->part, em->name), &id);
+        number_at_end(part_str(b->part, em->name), &id);
         hlo_get_span(proto, 1, &raw);
         hlo_get_span(raw, 1, &name);
         struct op_program *p = vec_push(programs, sizeof *p);

@@ -71,6 +71,9 @@ void op_add(struct op_metrics *to, const struct op_metrics *from)
     to->model_flops += from->model_flops;
     to->energy_j += from->energy_j;
     to->bytes += from->bytes;
+    to->run_flops += from->run_flops;
+    to->run_model_flops += from->run_model_flops;
+    to->run_bytes += from->run_bytes;
     to->eager |= from->eager;
     op_memory_add(&to->memory, &from->memory, 1);
 }

@@ -2,7 +2,8 @@
 
 #include "shard/stats/steps_int.h"
 
-/* --- which groups all cores of a host have --- */
+/* --- which groups all TensorCores of a host have ---
+ * SparseCores have no say: their ops belong to the TensorCore's step at that time. */
 
 struct tpu_host {
     const struct op_host *host;
@@ -11,16 +12,16 @@ struct tpu_host {
     uint32_t ngroups;
 };
 
-static bool counts(const struct op_step *s)
+static bool counts(const struct op_core *c, const struct op_step *s)
 {
-    return s->marked && (s->ncategories || s->ncollectives);
+    return (s->marked || c->sparse) && (s->ncategories || s->ncollectives);
 }
 
 static uint32_t nsteps_that_count(const struct op_core *c)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < c->nsteps; i++)
-        n += counts(&c->steps[i]);
+        n += counts(c, &c->steps[i]);
     return n;
 }
 
@@ -29,7 +30,7 @@ static void intersect(struct tpu_host *h, const struct op_core *c)
 {
     uint32_t n = 0;
     for (uint32_t i = 0, k = 0; i < h->ngroups && k < c->nsteps;) {
-        if (!counts(&c->steps[k]) || c->steps[k].group < h->groups[i]) {
+        if (!counts(c, &c->steps[k]) || c->steps[k].group < h->groups[i]) {
             k++;
         } else if (c->steps[k].group > h->groups[i]) {
             i++;
@@ -50,7 +51,7 @@ static bool find_groups(struct tpu_host *h, struct xp_arena *a)
         return false;
     for (uint32_t i = 0; i < h->host->ncores; i++) {
         const struct op_core *c = &h->host->cores[i];
-        if (!nsteps_that_count(c))
+        if (c->sparse || !nsteps_that_count(c))
             continue;
         if (h->ngroups) {
             intersect(h, c);
@@ -58,7 +59,7 @@ static bool find_groups(struct tpu_host *h, struct xp_arena *a)
         }
         h->first = i;
         for (uint32_t k = 0; k < c->nsteps; k++)
-            if (counts(&c->steps[k]))
+            if (counts(c, &c->steps[k]))
                 h->groups[h->ngroups++] = c->steps[k].group;
     }
     return true;
@@ -74,8 +75,8 @@ static const struct op_step *find_step(const struct op_core *c, int64_t group)
         else
             hi = mid;
     }
-    return lo < c->nsteps && c->steps[lo].group == group && counts(&c->steps[lo]) ? &c->steps[lo]
-                                                                                  : NULL;
+    return lo < c->nsteps && c->steps[lo].group == group && counts(c, &c->steps[lo]) ? &c->steps[lo]
+                                                                                     : NULL;
 }
 
 /* --- what a core's step was made of --- */
@@ -137,7 +138,7 @@ static int by_key(const void *a, const void *b)
     return (x->key > y->key) - (x->key < y->key);
 }
 
-/* A TensorCore's step lasts as long as the longest of all cores, a SparseCore's as its own. */
+/* A step lasts as long as the longest of all TensorCores. */
 static bool set_step(const struct tpu_host *h, int64_t group, struct xp_arena *a, struct step *s)
 {
     const struct op_step *longest = NULL;
@@ -147,7 +148,7 @@ static bool set_step(const struct tpu_host *h, int64_t group, struct xp_arena *a
         return false;
     for (uint32_t i = h->first; i < h->host->ncores; i++) {
         const struct op_step *ops = find_step(&h->host->cores[i], group);
-        if (ops && (!longest || marker_ps(ops) > marker_ps(longest)))
+        if (ops && !h->host->cores[i].sparse && (!longest || marker_ps(ops) > marker_ps(longest)))
             longest = ops;
     }
     if (!longest || !marker_ps(longest))
@@ -155,9 +156,9 @@ static bool set_step(const struct tpu_host *h, int64_t group, struct xp_arena *a
     for (uint32_t i = h->first; i < h->host->ncores; i++) {
         const struct op_core *c = &h->host->cores[i];
         const struct op_step *ops = find_step(c, group);
-        const struct op_step *time = c->sparse ? ops : longest;
         if (ops)
-            set_core(h, c, ops, step_time(time->begin_ps), marker_ps(time), &s->cores[s->ncores++]);
+            set_core(h, c, ops, step_time(longest->begin_ps), marker_ps(longest),
+                     &s->cores[s->ncores++]);
     }
     qsort(s->cores, s->ncores, sizeof *s->cores, by_key);
     return true;

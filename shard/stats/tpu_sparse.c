@@ -131,13 +131,30 @@ static bool in_step(struct sparse_walk *w, const struct tpu_event *ev, int64_t g
     return !meta->counted || tpu_steps_add(&w->steps, group, &op);
 }
 
+/* A line whose events have the groups of the TensorCore's steps; else the SparseCore's own. */
+static const struct derive_line *line_of_steps(const struct derive *d, const struct derive_line *dl)
+{
+    uint32_t chip = UINT32_MAX;
+    struct xp_span name = d->planes[dl->plane].name;
+    for (uint32_t i = 0; i < d->part->nplanes; i++)
+        if (d->planes[i].tensor_core && d->planes[i].nsteps &&
+            (chip == UINT32_MAX || xp_span_starts(name, d->planes[i].name)))
+            chip = i;
+    for (uint32_t i = 0; chip != UINT32_MAX && i < d->planes[chip].nlines; i++) {
+        const struct derive_line *l = &d->lines[d->planes[chip].first_line + i];
+        if (l->group_by == DERIVE_GROUP_STEPS)
+            return l;
+    }
+    return dl;
+}
+
 static bool sparse_ops(struct sparse_walk *w, const struct derive_line *dl, struct tpu_duty *duty)
 {
     struct tpu_events it;
     struct tpu_event ev;
     struct derive_eye eye;
     bool ok = tpu_events_open(&it, dl->line, w->b->scratch);
-    derive_look(&eye, w->b->d, dl);
+    derive_look(&eye, w->b->d, line_of_steps(w->b->d, dl));
     w->module = 0;
     while (ok && tpu_events_next(&it, &ev)) {
         struct derive_event de = {ev.begin_ps, ev.end_ps, ev.at, ev.name};
