@@ -36,7 +36,7 @@ static void put_mem(struct xp_buf *line, const struct mem *m)
     put_i64(&e, 4, HEAP, m->heap);
     put_i64(&e, 4, FREE, (int64_t)(5000 - (uint64_t)m->heap - (uint64_t)m->reserved));
     put_i64(&e, 4, PEAK, 4321);
-    put_i64(&e, 4, REQUESTED, m->allocated - 1);
+    put_i64(&e, 4, REQUESTED, (int64_t)((uint64_t)m->allocated - 1));
     put_i64(&e, 4, ALLOCATED, m->allocated);
     put_i64(&e, 4, ADDRESS, m->address);
     if (m->op) {
