@@ -197,42 +197,48 @@ static enum xp_status fill_part(struct load *l, struct xp_error *err)
     return XP_OK;
 }
 
-/* --- host names --- */
+/* --- host names, errors, warnings --- */
 
 struct names {
     struct load *load;
     struct xp_bump out;
-    uint32_t cap;
+    uint32_t hostnames_cap, errors_cap, warnings_cap;
 };
+
+static enum xp_status keep_text(struct names *names, struct xp_span text, struct xp_span **v,
+                                uint32_t *n, uint32_t *cap)
+{
+    load_check_utf8(names->load, text, 0);
+    if (*n == *cap) {
+        uint32_t more = *cap ? *cap * 2 : 4;
+        struct xp_span *w = xp_bump_alloc(&names->out, more * sizeof *w, 8);
+        if (!w)
+            return XP_BUSY;
+        if (*n)
+            memcpy(w, *v, *n * sizeof *w);
+        *v = w;
+        *cap = more;
+    }
+    struct xp_span copy = xp_bump_span(&names->out, text);
+    if (!copy.p)
+        return XP_BUSY;
+    (*v)[(*n)++] = copy;
+    return XP_OK;
+}
 
 static enum xp_status on_hostname(void *ctx, struct xp_span name)
 {
     struct names *n = ctx;
     struct part *p = n->load->part;
-    load_check_utf8(n->load, name, 0);
-    if (p->nhostnames == n->cap) {
-        uint32_t cap = n->cap ? n->cap * 2 : 4;
-        struct xp_span *more = xp_bump_alloc(&n->out, cap * sizeof *more, 8);
-        if (!more)
-            return XP_BUSY;
-        if (p->nhostnames)
-            memcpy(more, p->hostnames, p->nhostnames * sizeof *more);
-        p->hostnames = more;
-        n->cap = cap;
-    }
-    struct xp_span copy = xp_bump_span(&n->out, name);
-    if (!copy.p)
-        return XP_BUSY;
-    p->hostnames[p->nhostnames++] = copy;
-    return XP_OK;
+    return keep_text(n, name, &p->hostnames, &p->nhostnames, &n->hostnames_cap);
 }
 
 static enum xp_status on_message(void *ctx, bool is_error, struct xp_span text)
 {
     struct names *n = ctx;
-    (void)is_error;
-    load_check_utf8(n->load, text, 0);
-    return XP_OK;
+    struct part *p = n->load->part;
+    return is_error ? keep_text(n, text, &p->errors, &p->nerrors, &n->errors_cap)
+                    : keep_text(n, text, &p->warnings, &p->nwarnings, &n->warnings_cap);
 }
 
 /* What lies in the profile outside its planes: small, read at once. */

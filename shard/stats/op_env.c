@@ -1,3 +1,5 @@
+#include <stdlib.h>
+
 #include "lib/base/pb_wire.h"
 #include "shard/stats/op_gpu_limits.h"
 #include "shard/stats/op_stats_int.h"
@@ -167,6 +169,30 @@ static void host_percents(struct op_build *b)
     }
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return xp_span_cmp(*(const struct xp_span *)a, *(const struct xp_span *)b);
+}
+
+/* Sorted, each once. The texts themselves live as long as the part. */
+static bool unique_texts(struct op_build *b, const struct xp_span *v, uint32_t n,
+                         struct xp_span **out, uint32_t *nout)
+{
+    struct xp_span *to = n ? xp_bump_alloc(&b->bump, n * sizeof *to, 8) : NULL;
+    *nout = 0;
+    if (!n)
+        return true;
+    if (!to)
+        return false;
+    memcpy(to, v, n * sizeof *to);
+    qsort(to, n, sizeof *to, by_text);
+    for (uint32_t i = 0; i < n; i++)
+        if (!i || !xp_span_eq(to[i], to[*nout - 1]))
+            to[(*nout)++] = to[i];
+    *out = to;
+    return true;
+}
+
 enum xp_status op_environment(struct op_build *b)
 {
     struct op_host *h = b->host;
@@ -177,6 +203,9 @@ enum xp_status op_environment(struct op_build *b)
     if (b->part->nhostnames)
         h->hostname = b->part->hostnames[0];
     host_percents(b);
+    if (!unique_texts(b, b->part->errors, b->part->nerrors, &h->errors, &h->nerrors) ||
+        !unique_texts(b, b->part->warnings, b->part->nwarnings, &h->warnings, &h->nwarnings))
+        return op_busy(b);
     if (ntpu) {
         if (!tpu_host(b, tpu))
             return op_busy(b);

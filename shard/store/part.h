@@ -94,6 +94,8 @@ struct part {
     uint32_t nlines;
     struct xp_span *hostnames;
     uint32_t nhostnames;
+    struct xp_span *errors, *warnings; /* what the profiler said about its own work */
+    uint32_t nerrors, nwarnings;
     int64_t origin_ns;      /* of wall-clock lines; 0 if there are none */
     int64_t start_wall_ns;  /* profile start, wall clock; 0 unknown */
     uint64_t size;          /* bytes of the (inflated) object */

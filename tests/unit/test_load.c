@@ -529,6 +529,23 @@ static void names_that_are_not_utf8_are_noticed(void **state)
     }
 }
 
+static void what_the_profiler_said_of_itself_is_kept(void **state)
+{
+    (void)state;
+    struct xp_buf space = make_message();
+    make_text(&space, 2, "broken");
+    make_text(&space, 3, "dropped");
+    make_text(&space, 3, "late");
+    make_text(&space, 2, "wrong");
+    struct part_file *f = open_buf(&space);
+    const struct part *p = part_file_part(f);
+    assert_int_equal(p->nerrors, 2);
+    assert_int_equal(p->nwarnings, 2);
+    assert_true(xp_span_eq(p->errors[1], XP_SPAN_LIT("wrong")));
+    assert_true(xp_span_eq(p->warnings[0], XP_SPAN_LIT("dropped")));
+    part_close(f);
+}
+
 static void host_names_and_plane_stats_are_there(void **state)
 {
     (void)state;
@@ -807,6 +824,7 @@ int main(void)
         cmocka_unit_test(a_truncated_profile_keeps_a_prefix_for_every_length),
         cmocka_unit_test(flipped_bits_never_crash),
         cmocka_unit_test(names_that_are_not_utf8_are_noticed),
+        cmocka_unit_test(what_the_profiler_said_of_itself_is_kept),
         cmocka_unit_test(host_names_and_plane_stats_are_there),
         cmocka_unit_test(all_numbers_of_threads_give_the_same_part),
         cmocka_unit_test(a_compressed_profile_gives_the_same_part),
