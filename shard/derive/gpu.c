@@ -69,6 +69,13 @@ static bool keep_runs(struct gpu_work *g, uint32_t line, const struct vec *runs)
     return true;
 }
 
+/* Lines move while others are added. */
+static struct derive_eye *eye_of(struct gpu_work *g, uint32_t line)
+{
+    g->eyes[line].line = line_at(g, line);
+    return &g->eyes[line];
+}
+
 /* Events without a group get the last one; steps are the events of one group. */
 static bool group_events(struct gpu_work *g, struct line_maker *steps, struct vec *runs)
 {
@@ -80,7 +87,7 @@ static bool group_events(struct gpu_work *g, struct line_maker *steps, struct ve
     bool ok = walk;
     while (ok && plane_walk_next(walk, &ev)) {
         struct derive_event e = {ev.begin_ps, ev.end_ps, ev.at, ev.name};
-        int64_t group = derive_group(&g->eyes[ev.line], &e);
+        int64_t group = derive_group(eye_of(g, ev.line), &e);
         if (group == DERIVE_NO_GROUP)
             group = last;
         last = group;
@@ -318,7 +325,7 @@ static bool hlo_event(struct gpu_work *g, const struct kernel *k, const struct p
 
 static bool kernel_event(struct gpu_work *g, const struct plane_event *ev)
 {
-    struct derive_eye *eye = &g->eyes[ev->line];
+    struct derive_eye *eye = eye_of(g, ev->line);
     struct derive_event e = {ev->begin_ps, ev->end_ps, ev->at, ev->name};
     struct kernel k;
     int64_t levels[SCOPES_MAX];
