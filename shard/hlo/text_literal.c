@@ -353,7 +353,8 @@ static void array_literal(const struct hlo_text *t, struct xp_span literal,
                           const struct hlo_module *sm, const struct hlo_shape *s, const char *line)
 {
     struct elements e = {0};
-    struct array a = {.line = line, .dims = sm->ints + s->dims.at, .rank = s->dims.n};
+    struct array a = {
+        .line = line, .dims = s->dims.n ? sm->ints + s->dims.at : NULL, .rank = s->dims.n};
     int64_t count = hlo_shape_elements(sm, (uint32_t)(s - sm->shapes));
     uint32_t depth = a.rank, zero = a.rank;
 

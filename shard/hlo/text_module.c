@@ -153,6 +153,8 @@ static enum xp_status print_comp(const struct hlo_text *t, uint32_t index, struc
         program_shape(t, c);
     xp_buf_str(t->out, "{\n");
     for (uint32_t k = 0; k < n && !t->out->failed; k++) {
+        if (order[k] == HLO_NONE)
+            continue;
         xp_buf_str(t->out, order[k] == c->root ? "  ROOT " : "  ");
         hlo_text_instr(t, &t->m->instrs[order[k]]);
         xp_buf_byte(t->out, '\n');

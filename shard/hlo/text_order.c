@@ -128,7 +128,7 @@ uint32_t hlo_instr_order(const struct hlo_module *m, const struct hlo_comp *c,
     struct instr_walk w = {.m = m, .first = c->instrs.at};
 
     if (c->scheduled) {
-        *order = m->refs + c->schedule.at;
+        *order = c->schedule.n ? m->refs + c->schedule.at : NULL;
         return c->schedule.n;
     }
     w.order = xp_arena_alloc(scratch, ((size_t)c->instrs.n + 1) * sizeof *w.order);
