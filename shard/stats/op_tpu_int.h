@@ -46,8 +46,18 @@ struct tpu_union {
     bool open, failed;
     struct vec *spans; /* closed intervals, if another core's are to be united: struct tpu_span */
 };
-void tpu_union_add(struct tpu_union *u, int64_t begin_ps, int64_t end_ps);
 void tpu_union_close(struct tpu_union *u);
+static inline void tpu_union_add(struct tpu_union *u, int64_t begin_ps, int64_t end_ps)
+{
+    if (u->open && begin_ps <= u->end_ps) {
+        u->end_ps = end_ps > u->end_ps ? end_ps : u->end_ps;
+        return;
+    }
+    tpu_union_close(u);
+    u->open = true;
+    u->begin_ps = begin_ps;
+    u->end_ps = end_ps;
+}
 
 /* An instant counts as its innermost event does. `sure` leaves out what may be waiting too. */
 struct tpu_duty {

@@ -114,24 +114,12 @@ void tpu_union_close(struct tpu_union *u)
         u->failed = true;
 }
 
-void tpu_union_add(struct tpu_union *u, int64_t begin_ps, int64_t end_ps)
-{
-    if (u->open && begin_ps <= u->end_ps) {
-        u->end_ps = end_ps > u->end_ps ? end_ps : u->end_ps;
-        return;
-    }
-    tpu_union_close(u);
-    u->open = true;
-    u->begin_ps = begin_ps;
-    u->end_ps = end_ps;
-}
-
 struct duty_frame {
     int64_t from_ps, end_ps; /* what is left of the event */
     bool busy, sure;
 };
 
-static void duty_take(struct tpu_duty *d, struct duty_frame *f, int64_t to_ps)
+static inline void duty_take(struct tpu_duty *d, struct duty_frame *f, int64_t to_ps)
 {
     if (to_ps <= f->from_ps)
         return;
@@ -142,7 +130,7 @@ static void duty_take(struct tpu_duty *d, struct duty_frame *f, int64_t to_ps)
     f->from_ps = to_ps;
 }
 
-static void duty_pop(struct tpu_duty *d)
+static inline void duty_pop(struct tpu_duty *d)
 {
     struct duty_frame *top = &VEC(d->stack, struct duty_frame)[--d->stack.n];
     duty_take(d, top, top->end_ps);
@@ -152,14 +140,18 @@ static void duty_pop(struct tpu_duty *d)
 
 void tpu_duty_event(struct tpu_duty *d, int64_t begin_ps, int64_t end_ps, bool busy, bool sure)
 {
-    const struct duty_frame *v = d->stack.p;
+    struct duty_frame *v = d->stack.p, *top;
     tpu_duty_widen(d, begin_ps, end_ps);
-    while (d->stack.n && v[d->stack.n - 1].end_ps <= begin_ps)
+    while (d->stack.n > 1 && v[d->stack.n - 1].end_ps <= begin_ps)
         duty_pop(d);
+    if (d->stack.n == 1 && v[0].end_ps <= begin_ps) { /* most events follow one another */
+        duty_take(d, v, v->end_ps);
+        *v = (struct duty_frame){begin_ps, end_ps, busy, sure};
+        return;
+    }
     if (d->stack.n)
-        duty_take(d, &VEC(d->stack, struct duty_frame)[d->stack.n - 1], begin_ps);
-    struct duty_frame *top = vec_push(&d->stack, sizeof *top);
-    if (top)
+        duty_take(d, &v[d->stack.n - 1], begin_ps);
+    if ((top = vec_push(&d->stack, sizeof *top)))
         *top = (struct duty_frame){begin_ps, end_ps, busy, sure};
     else
         d->busy.failed = true;
