@@ -141,32 +141,43 @@ static bool contains(struct xp_span s, const char *what)
     return s.n && memmem(s.p, s.n, what, strlen(what));
 }
 
-/* Names of kernels that run on tensor cores: volta_h884gemm, turing_fp16_s1688cudnn_fp16. */
-bool gpu_kernel_uses_tensor_core(struct xp_span kernel)
+static bool contains_one(struct xp_span s, const char *const *parts, size_t n)
 {
-    static const char *const parts[] = {"16816",
-                                        "c1688",
-                                        "conv1x1",
-                                        "conv2d_c1_k1",
-                                        "dgrad_1x1_stride_2x2",
-                                        "direct_group",
-                                        "first_layer_wgrad_kernel",
-                                        "h1688",
-                                        "h884",
-                                        "hmma",
-                                        "i16832",
-                                        "i8816",
-                                        "s884",
-                                        "s1688",
-                                        "xmma_gemm",
-                                        "xmma_implicit_gemm",
-                                        "xmma_sparse_conv",
-                                        "xmma_sparse_gemm",
-                                        "xmma_warp_specialized_implicit_gemm"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (contains(kernel, parts[i]))
+    for (size_t i = 0; i < n; i++)
+        if (contains(s, parts[i]))
             return true;
     return false;
+}
+
+/* Names of kernels that run on tensor cores: volta_h884gemm, turing_fp16_s1688cudnn_fp16; on AMD's
+ * matrix cores (as recorded answers have it): those of hipBLASLt with MI in their name, products
+ * made by Triton, fused attention. */
+bool gpu_kernel_uses_tensor_core(struct xp_span kernel)
+{
+    static const char *const nvidia[] = {"16816",
+                                         "c1688",
+                                         "conv1x1",
+                                         "conv2d_c1_k1",
+                                         "dgrad_1x1_stride_2x2",
+                                         "direct_group",
+                                         "first_layer_wgrad_kernel",
+                                         "h1688",
+                                         "h884",
+                                         "hmma",
+                                         "i16832",
+                                         "i8816",
+                                         "s884",
+                                         "s1688",
+                                         "xmma_gemm",
+                                         "xmma_implicit_gemm",
+                                         "xmma_sparse_conv",
+                                         "xmma_sparse_gemm",
+                                         "xmma_warp_specialized_implicit_gemm"};
+    static const char *const amd[] = {"_MI16x16x", "_MI32x32x", "FmhaFwdKernel",
+                                      "FmhaBwdDQDKDVKernel"};
+    return contains_one(kernel, nvidia, sizeof nvidia / sizeof *nvidia) ||
+           contains_one(kernel, amd, sizeof amd / sizeof *amd) ||
+           (contains(kernel, "gemm_fusion") && xp_span_ends(kernel, XP_SPAN_LIT(".kd")));
 }
 
 bool gpu_op_is_eligible(struct xp_span op)
@@ -182,16 +193,15 @@ bool gpu_op_is_eligible(struct xp_span op)
                                        "FusedMatMul",
                                        "/CudnnRNN",
                                        "XlaDot",
-                                       "XlaDotV2"};
+                                       "XlaDotV2",
+                                       "dot_general",
+                                       "conv_general_dilated"};
     static const char *const parts[] = {"BatchMatMul", "CudnnRNNV", "CudnnRNNForward",
                                         "CudnnRNNBackprop"};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (xp_span_ends(op, xp_span_str(ends[i])))
             return true;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (contains(op, parts[i]))
-            return true;
-    return false;
+    return contains_one(op, parts, sizeof parts / sizeof *parts);
 }
 
 /* "ab,bc->ac": two inputs. */
