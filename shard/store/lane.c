@@ -116,6 +116,15 @@ size_t lane_names(const struct lane *l, uint64_t block, uint32_t names[LANE_BLOC
     return b->count;
 }
 
+size_t lane_begins(const struct lane *l, uint64_t block, int64_t begins[LANE_BLOCK])
+{
+    if (block >= l->nblocks)
+        return 0;
+    const struct lane_block *b = lane_block(l, block);
+    lane_unpack_begins(b, begins);
+    return b->count;
+}
+
 /* First block whose end is at or after t. */
 static uint64_t find_block(const struct lane *l, int64_t t_ps)
 {

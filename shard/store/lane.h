@@ -86,5 +86,7 @@ size_t lane_next_block(struct lane_cursor *c, struct lane_event ev[LANE_BLOCK]);
 /* Only the names, of events [block * LANE_BLOCK, ...): how many; 0 behind the end. A
  * quarter of the time. */
 size_t lane_names(const struct lane *l, uint64_t block, uint32_t names[LANE_BLOCK]);
+/* Only the begins, in line time. */
+size_t lane_begins(const struct lane *l, uint64_t block, int64_t begins[LANE_BLOCK]);
 
 #endif

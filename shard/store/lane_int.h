@@ -79,6 +79,8 @@ void lane_unpack_next(struct lane_unpack *u, struct lane_event *ev);
 void lane_unpack_many(struct lane_unpack *u, struct lane_event *ev, size_t n, uint64_t ord);
 /* The names of all events of a block. */
 void lane_unpack_names(const struct lane_block *b, uint32_t *names);
+/* The begins likewise. */
+void lane_unpack_begins(const struct lane_block *b, int64_t *begins);
 
 /* --- line_builder.c --- */
 

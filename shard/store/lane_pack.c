@@ -274,3 +274,26 @@ void lane_unpack_names(const struct lane_block *b, uint32_t *names)
     for (uint32_t i = 0; i < b->count; i++)
         names[i] = u.name_base + (uint32_t)run_next(&run);
 }
+
+static inline __attribute__((always_inline)) void
+unpack_begins(struct lane_unpack *u, uint64_t unit, int64_t *begins, size_t n)
+{
+    struct run gaps = run_open(u, GAP), durations = run_open(u, DURATION);
+    uint64_t gap_base = (uint64_t)u->gap_base, duration_base = u->duration_base;
+    uint64_t end = (uint64_t)u->prev_end;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t begin = end + gap_base + run_next(&gaps) * unit;
+        end = begin + duration_base + run_next(&durations) * unit;
+        begins[i] = (int64_t)begin;
+    }
+}
+
+void lane_unpack_begins(const struct lane_block *b, int64_t *begins)
+{
+    struct lane_unpack u;
+    lane_unpack_open(&u, b);
+    if (u.flags & UNIT_NS)
+        unpack_begins(&u, 1000, begins, b->count);
+    else
+        unpack_begins(&u, 1, begins, b->count);
+}

@@ -176,6 +176,13 @@ struct trace_window {
 enum xp_status trace_row_events(struct trace_host *h, uint32_t row, const struct trace_window *win,
                                 const struct trace *t, struct vec *out, struct xp_error *err);
 
+/* --- trace_start.c --- */
+/* Where the scan of each layer may begin for what is at or after before_ps. Layers from the
+ * returned one on begin at their event of starts[0..layers); those before it with the row. */
+uint32_t trace_starts(const struct trace_host *h, const struct trace_row *row,
+                      const struct trace_flow_event *flows, uint32_t nflows, int64_t before_ps,
+                      uint32_t layers, struct trace_event *starts);
+
 /* --- trace_strung.c --- */
 /* Finds out whether the row is strung, and if so what layers its events are in. */
 enum xp_status trace_strung_make(struct trace_host *h, uint32_t row,

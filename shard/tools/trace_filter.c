@@ -1,4 +1,5 @@
 #include "shard/tools/trace.h"
+#include "shard/tools/trace_merge.h"
 #include "shard/tools/trace_vis.h"
 
 #include "lib/base/hash.h"
@@ -187,8 +188,7 @@ enum xp_status trace_filter(struct trace_host *h, const struct trace_window *win
     (void)t;
     struct filter f = {.h = h, .res = win->resolution_ps, .ok = true};
     f.ok = filter_init(&f, bounds);
-    if (f.ok && f.keys.n)
-        qsort_r(f.keys.p, f.keys.n, sizeof(struct flow_key), key_order, f.ev);
+    f.ok = f.ok && trace_merge_sort(f.keys.p, f.keys.n, sizeof(struct flow_key), key_order, f.ev);
     for (size_t i = 0; f.ok && i < f.keys.n; i++)
         visit_flow(&f, &VEC(f.keys, struct flow_key)[i]);
     for (uint32_t r = 0; f.ok && r < h->rows.n; r++)

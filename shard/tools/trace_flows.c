@@ -1,6 +1,7 @@
 #include "lib/base/hash.h"
 #include "shard/derive/pick.h"
 #include "shard/tools/trace.h"
+#include "shard/tools/trace_merge.h"
 #include "shard/tools/trace_vis.h"
 
 /* The layers of flow events. The first event of a flow decides for all of it, and XProf decides
@@ -29,8 +30,9 @@ struct flows_work {
 
 /* --- which events --- */
 
-static int row_order(const void *a, const void *b)
+static int row_order(const void *a, const void *b, void *ctx)
 {
+    (void)ctx;
     const struct trace_flow_event *x = a, *y = b;
     if (x->begin_ps != y->begin_ps)
         return x->begin_ps < y->begin_ps ? -1 : 1;
@@ -87,9 +89,10 @@ static bool find_flows(struct flows_work *w)
             last_line = line;
         }
         w->rows[r] = (struct trace_flow_row){first, (uint32_t)w->events.n - first};
-        if (w->rows[r].n)
-            qsort(VEC(w->events, struct trace_flow_event) + first, w->rows[r].n,
-                  sizeof(struct trace_flow_event), row_order);
+        if (w->rows[r].n &&
+            !trace_merge_sort(VEC(w->events, struct trace_flow_event) + first, w->rows[r].n,
+                              sizeof(struct trace_flow_event), row_order, NULL))
+            return false;
     }
     return true;
 }
@@ -102,8 +105,9 @@ struct order_key {
     struct xp_span name;
 };
 
-static int global_order(const void *a, const void *b)
+static int global_order(const void *a, const void *b, void *ctx)
 {
+    (void)ctx;
     const struct order_key *x = a, *y = b;
     if (x->e->begin_ps != y->e->begin_ps)
         return x->e->begin_ps < y->e->begin_ps ? -1 : 1;
@@ -240,8 +244,7 @@ static bool decide_all(struct flows_work *w)
                          : part_event_name(h->part, &h->part->planes[h->d->lines[e->line].plane],
                                            e->name)};
         }
-    if (ok && n)
-        qsort(keys, n, sizeof *keys, global_order);
+    ok = ok && trace_merge_sort(keys, n, sizeof *keys, global_order, NULL);
     for (size_t i = 0; ok && i < n; i++)
         ok = decide(w, (struct trace_flow_event *)keys[i].e, keys[i].row);
     for (size_t i = 0; w->vis && i < h->rows.n * FLOW_LAYERS; i++)

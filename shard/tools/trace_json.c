@@ -1,7 +1,9 @@
 #include "lib/base/json_out.h"
 #include "shard/tools/trace.h"
+#include "shard/tools/trace_text.h"
 
 #define FLUSH_AT ((size_t)32 << 10)
+#define EVENT_ROOM 320  /* bytes of an event but for its name and arguments */
 #define ARGS_BATCH 1024 /* events between which the memory of their arguments is dropped */
 
 struct json_work {
@@ -182,7 +184,8 @@ static struct xp_span escape(struct json_work *w, struct xp_span name)
     return s.p ? s : XP_SPAN_LIT("\"\"");
 }
 
-/* The event's name as JSON: kept, but for those called by a step. */
+/* The event's name as JSON: kept, but for those called by a step (memory: until the answer ends).
+ */
 static struct xp_span name_of(struct json_work *w, struct derive_eye *eye,
                               const struct derive_event *ev)
 {
@@ -190,14 +193,35 @@ static struct xp_span name_of(struct json_work *w, struct derive_eye *eye,
     const struct derive_line *l = eye->line;
     uint32_t k = l->own_names ? w->h->part->nplanes : l->plane;
     uint32_t n = l->own_names ? d->nnames : w->h->part->planes[l->plane].nevmeta;
-    bool own = l->named_by_step || d->nroots || d->planes[l->plane].kinds >> STAT_STEP_NAME & 1;
-    if (own || ev->name >= n)
-        return escape(w, derive_event_name(eye, ev, NULL));
+    struct xp_span step = derive_step_name(eye, ev);
+    if (step.n || ev->name >= n)
+        return escape(w, step.n ? step : derive_event_name(eye, ev, NULL));
     if (!w->cache[k] && !(w->cache[k] = xp_arena_zalloc(w->t->scratch, n * sizeof **w->cache)))
         return XP_SPAN_LIT("\"\"");
     if (!w->cache[k][ev->name].n)
         w->cache[k][ev->name] = escape(w, derive_event_name(eye, ev, NULL));
     return w->cache[k][ev->name];
+}
+
+/* group_id and serial, after what `comma` says. */
+static uint8_t *put_ids(const struct json_work *w, uint8_t *p, const struct trace_event *e,
+                        int64_t group, const char **comma)
+{
+    if (group != DERIVE_NO_GROUP) {
+        p = trace_put_lit(p, "\"group_id\":");
+        if (group < 0)
+            *p++ = '-';
+        p = trace_put_u64(p, group < 0 ? -(uint64_t)group : (uint64_t)group);
+        *comma = ",";
+    }
+    if (w->t->uid) {
+        if (**comma)
+            *p++ = ',';
+        p = trace_put_lit(p, "\"uid\":");
+        p = trace_put_u64(p, e->serial);
+        *comma = ",";
+    }
+    return p;
 }
 
 static void write_args(struct json_work *w, const struct trace_event *e, int64_t group)
@@ -207,13 +231,12 @@ static void write_args(struct json_work *w, const struct trace_event *e, int64_t
     uint32_t frame = 0;
     if (group == DERIVE_NO_GROUP && !w->t->uid && !w->t->all_args)
         return;
-    put(b, ",\"args\":{");
-    if (group != DERIVE_NO_GROUP) {
-        xp_buf_fmt(b, "\"group_id\":%lld", (long long)group);
-        comma = ",";
-    }
-    if (w->t->uid)
-        xp_buf_fmt(b, "%s\"uid\":%u", comma, e->serial);
+    uint8_t *p = xp_buf_room(b, 128);
+    if (!p)
+        return;
+    p = trace_put_lit(p, ",\"args\":{");
+    p = put_ids(w, p, e, group, &comma);
+    b->n = (size_t)(p - b->p);
     for (size_t i = 0; w->t->all_args && i < w->args.n; i++) {
         const struct trace_arg *a = &VEC(w->args, struct trace_arg)[i];
         if (a->special || a->type == TRACE_ARG_BYTES)
@@ -233,16 +256,22 @@ static void write_args(struct json_work *w, const struct trace_event *e, int64_t
         xp_buf_fmt(b, ",\"sf\":%u", frame);
 }
 
-static void write_flow(struct json_work *w, const struct derive_flow *f)
+static uint8_t *put_flow(uint8_t *p, const struct derive_flow *f)
 {
     const char *category = derive_category(f->category);
-    xp_buf_fmt(w->b, ",\"bind_id\":%llu", (unsigned long long)f->id);
-    if (*category)
-        xp_buf_fmt(w->b, ",\"cat\":\"%s\"", category);
+    p = trace_put_lit(p, ",\"bind_id\":");
+    p = trace_put_u64(p, f->id);
+    if (*category) {
+        p = trace_put_lit(p, ",\"cat\":\"");
+        size_t n = strlen(category);
+        p = (uint8_t *)memcpy(p, category, n) + n;
+        *p++ = '"';
+    }
     if (f->dir & DERIVE_DIR_IN)
-        put(w->b, ",\"flow_in\":true");
+        p = trace_put_lit(p, ",\"flow_in\":true");
     if (f->dir & DERIVE_DIR_OUT)
-        put(w->b, ",\"flow_out\":true");
+        p = trace_put_lit(p, ",\"flow_out\":true");
+    return p;
 }
 
 static void write_serial(struct json_work *w, const struct trace_event *e)
@@ -256,29 +285,30 @@ static void write_serial(struct json_work *w, const struct trace_event *e)
 static void write_complete(struct json_work *w, struct derive_eye *eye, const struct trace_event *e,
                            const struct derive_event *de, int64_t group)
 {
-    struct xp_buf *b = w->b;
-    const struct trace_place *p = &w->places[e->line];
+    const struct trace_place *place = &w->places[e->line];
+    struct xp_span name = name_of(w, eye, de);
     struct derive_flow flow;
-    put(b, "{\"pid\":");
-    xp_text_u64(b, p->pid);
-    put(b, ",\"tid\":");
-    xp_text_u64(b, p->tid);
-    put(b, ",\"name\":");
-    xp_buf_span(b, name_of(w, eye, de));
-    put(b, ",\"ts\":");
-    xp_text_us_from_ps(b, e->begin_ps);
-    put(b, ",\"dur\":");
+    uint8_t *p = xp_buf_room(w->b, name.n + EVENT_ROOM);
+    if (!p)
+        return;
+    p = trace_put_lit(p, "{\"pid\":");
+    p = trace_put_u64(p, place->pid);
+    p = trace_put_lit(p, ",\"tid\":");
+    p = trace_put_u64(p, place->tid);
+    p = trace_put_lit(p, ",\"name\":");
+    p = (uint8_t *)memcpy(p, name.p, name.n) + name.n;
+    p = trace_put_lit(p, ",\"ts\":");
+    p = trace_put_us(p, e->begin_ps);
+    p = trace_put_lit(p, ",\"dur\":");
     int64_t dur = e->end_ps - e->begin_ps;
-    if (dur > 0)
-        xp_text_us_from_ps(b, dur);
-    else
-        put(b, "0.000001");
+    p = trace_put_us(p, dur > 0 ? dur : 1);
     if (derive_flow(eye, de, &flow))
-        write_flow(w, &flow);
-    put(b, ",\"ph\":\"X\"");
+        p = put_flow(p, &flow);
+    p = trace_put_lit(p, ",\"ph\":\"X\"");
+    w->b->n = (size_t)(p - w->b->p);
     write_args(w, e, group);
     write_serial(w, e);
-    xp_buf_byte(b, '}');
+    xp_buf_byte(w->b, '}');
 }
 
 static void write_async_end(struct json_work *w, const struct trace_event *e, uint64_t id,

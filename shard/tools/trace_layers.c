@@ -9,7 +9,11 @@
  *
  * Between two shown events nothing changes, and the rule says from which instant on a short event
  * would be shown again. So the scan asks its lanes for the next event that begins after that
- * instant or is long, and steps over all others by the lanes' pyramids. */
+ * instant or is long, and steps over all others by the lanes' pyramids.
+ *
+ * For a window, the scan of a layer need not begin where the row does: after an event that nothing
+ * spans, and that is shown for sure, the layer's stack is known. Each layer begins at the last such
+ * event before the window, so that only coarse layers, of few events, come from far. */
 
 #define LAYERS_MAX TRACE_LAST_LAYER
 
@@ -39,8 +43,10 @@ struct scan {
     struct scan_lane *lanes;
     uint32_t nlanes;
     struct trace_vis vis[LAYERS_MAX];
-    int64_t from[LAYERS_MAX]; /* when a short event would be shown */
-    int layers;
+    int64_t from[LAYERS_MAX];             /* when a short event would be shown */
+    int layers;                           /* that have begun */
+    struct trace_event start[LAYERS_MAX]; /* where those that have not begin */
+    int nstarts;                          /* layers in all */
     const struct trace_flow_event *flows;
     uint32_t nflows, flow, flow_next; /* passed; next that is loaded */
     bool may_hide, tpu, drop_middles;
@@ -142,6 +148,11 @@ static inline int order(int64_t abegin, int64_t aend, uint64_t aat, int64_t bbeg
     return (aat > bat) - (aat < bat);
 }
 
+static inline int event_cmp(const struct trace_event *a, const struct trace_event *b)
+{
+    return order(a->begin_ps, a->end_ps, a->at, b->begin_ps, b->end_ps, b->at);
+}
+
 /* Moves the lane to its first event after `ev`. */
 static void pass(struct scan_lane *l, const struct trace_event *ev)
 {
@@ -198,19 +209,37 @@ static bool show(struct scan *s, const struct trace_event *ev, int z)
     return true;
 }
 
+/* The first flow event from `i` on that is not before `ev`. */
+static uint32_t flow_at(const struct scan *s, uint32_t i, const struct trace_event *ev)
+{
+    uint32_t step = 1, lo = i, hi = s->nflows;
+    while (lo + step < hi) {
+        const struct trace_flow_event *f = &s->flows[lo + step];
+        if (order(f->begin_ps, f->end_ps, f->at, ev->begin_ps, ev->end_ps, ev->at) >= 0) {
+            hi = lo + step;
+            break;
+        }
+        lo += step;
+        step *= 2;
+    }
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        const struct trace_flow_event *f = &s->flows[mid];
+        if (order(f->begin_ps, f->end_ps, f->at, ev->begin_ps, ev->end_ps, ev->at) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
 /* The flow event that `ev` is, or NULL. */
 static const struct trace_flow_event *flow_of(struct scan *s, const struct trace_event *ev)
 {
-    while (s->flow < s->nflows) {
-        const struct trace_flow_event *f = &s->flows[s->flow];
-        int c = order(f->begin_ps, f->end_ps, f->at, ev->begin_ps, ev->end_ps, ev->at);
-        if (c > 0)
-            return NULL;
-        if (c == 0)
-            return f;
-        s->flow++;
-    }
-    return NULL;
+    s->flow = flow_at(s, s->flow, ev);
+    const struct trace_flow_event *f = s->flow < s->nflows ? &s->flows[s->flow] : NULL;
+    return f && f->at == ev->at && f->begin_ps == ev->begin_ps && f->end_ps == ev->end_ps ? f
+                                                                                          : NULL;
 }
 
 static bool overlaps(const struct trace_window *win, int64_t begin_ps, int64_t end_ps)
@@ -276,38 +305,56 @@ static int64_t next_flow(struct scan *s, const struct trace_event *after)
     return INT64_MAX;
 }
 
+/* The next event that may be shown, or NULL. */
+static const struct trace_event *scan_next(struct scan *s, const struct trace_event *last)
+{
+    int64_t res = trace_resolution_ps[s->layers - 1], from = next_flow(s, last);
+    for (int z = 0; z < s->layers; z++)
+        if (s->from[z] < from)
+            from = s->from[z];
+    struct scan_lane *best = NULL;
+    for (uint32_t i = 0; i < s->nlanes; i++) {
+        struct scan_lane *l = &s->lanes[i];
+        bool stale = l->next_from > from ||
+                     (l->has_next && l->next_from < from && l->next.begin_ps < from &&
+                      l->next.end_ps - l->next.begin_ps < res) ||
+                     (l->has_next && last && event_cmp(&l->next, last) <= 0);
+        if (stale) {
+            if (last)
+                pass(l, last);
+            find_next(l, from, res);
+        }
+        if (l->has_next && (!best || event_cmp(&l->next, &best->next) < 0))
+            best = l;
+    }
+    return best ? &best->next : NULL;
+}
+
+/* Begins the layers that begin no later than `next`; false when there are none. */
+static bool begin_layers(struct scan *s, const struct trace_event *next, struct trace_event *at)
+{
+    if (s->layers == s->nstarts || (next && event_cmp(&s->start[s->layers], next) > 0))
+        return false;
+    *at = s->start[s->layers];
+    while (s->layers < s->nstarts && event_cmp(&s->start[s->layers], at) == 0)
+        s->layers++;
+    for (uint32_t i = 0; i < s->nlanes; i++)
+        s->lanes[i].next_from = INT64_MAX;
+    s->flow = s->flow_next = flow_at(s, 0, at);
+    return true;
+}
+
 static bool scan_run(struct scan *s)
 {
     struct trace_event last;
     bool any = false;
-    int64_t res = trace_resolution_ps[s->layers - 1];
     for (uint64_t steps = 0;; steps++) {
-        int64_t from = next_flow(s, any ? &last : NULL);
-        for (int z = 0; z < s->layers; z++)
-            if (s->from[z] < from)
-                from = s->from[z];
-        struct scan_lane *best = NULL;
-        for (uint32_t i = 0; i < s->nlanes; i++) {
-            struct scan_lane *l = &s->lanes[i];
-            bool stale = l->next_from > from ||
-                         (l->has_next && l->next_from < from && l->next.begin_ps < from &&
-                          l->next.end_ps - l->next.begin_ps < res) ||
-                         (l->has_next && any &&
-                          order(l->next.begin_ps, l->next.end_ps, l->next.at, last.begin_ps,
-                                last.end_ps, last.at) <= 0);
-            if (stale) {
-                if (any)
-                    pass(l, &last);
-                find_next(l, from, res);
-            }
-            if (l->has_next &&
-                (!best || order(l->next.begin_ps, l->next.end_ps, l->next.at, best->next.begin_ps,
-                                best->next.end_ps, best->next.at) < 0))
-                best = l;
+        const struct trace_event *next = s->layers ? scan_next(s, any ? &last : NULL) : NULL;
+        if (!begin_layers(s, next, &last)) {
+            if (!next || next->begin_ps > s->win->end_ps)
+                return true;
+            last = *next;
         }
-        if (!best || best->next.begin_ps > s->win->end_ps)
-            return true;
-        last = best->next;
         any = true;
         if (!visit(s, &last))
             return false;
@@ -335,7 +382,7 @@ static bool scan_init(struct scan *s, const struct trace_row *row)
         l->ahead->block = UINT64_MAX;
         block_load(l, l->at, 0);
     }
-    for (int z = 0; z < s->layers; z++)
+    for (int z = 0; z < s->nstarts; z++)
         s->from[z] = INT64_MIN;
     return s->lanes;
 }
@@ -357,7 +404,7 @@ static bool async_layers(struct scan *s, const struct trace_row *row)
     for (uint32_t i = 0; i < s->nflows; i++) {
         const struct trace_flow_event *f = &s->flows[i];
         bool middle = f->dir == DERIVE_DIR_BOTH && s->tpu;
-        if (!f->async || f->layer >= s->layers ||
+        if (!f->async || f->layer >= s->nstarts ||
             (!middle && !overlaps(s->win, f->begin_ps, f->end_ps)))
             continue;
         struct trace_event ev = {f->begin_ps, f->end_ps, f->at, f->name, f->line, 0, 0, false};
@@ -376,16 +423,20 @@ static bool row_layers(struct trace_host *h, uint32_t r, const struct trace_wind
                        const struct trace *t, struct vec *out)
 {
     const struct trace_row *row = &VEC(h->rows, struct trace_row)[r];
-    struct scan s = {.h = h, .win = win, .t = t, .layers = win->layer + 1, .out = out};
+    struct scan s = {.h = h, .win = win, .t = t, .nstarts = win->layer + 1, .out = out};
     s.may_hide = row->may_hide;
     s.tpu = VEC(h->devices, struct trace_device)[row->device].tpu;
     s.drop_middles = s.tpu && !t->req.full_dma;
     s.flows = h->flows->events + h->flows->rows[r].first;
     s.nflows = h->flows->rows[r].n;
     const struct trace_strung *strung = &h->flows->strung[r];
+    s.layers = s.nstarts;
+    if (!strung->n && !win->instant && (!s.nflows || s.drop_middles || !s.tpu))
+        s.layers = (int)trace_starts(h, row, s.flows, s.nflows, win->begin_ps, (uint32_t)s.nstarts,
+                                     s.start);
     bool ok =
         strung->n ? trace_strung_events(strung, win, out) : scan_init(&s, row) && scan_run(&s);
-    ok = ok && async_layers(&s, row);
+    ok = ok && (!row->may_async || async_layers(&s, row));
     scan_fini(&s);
     return ok;
 }

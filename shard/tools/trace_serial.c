@@ -1,4 +1,5 @@
 #include "shard/tools/trace.h"
+#include "shard/tools/trace_merge.h"
 
 /* Serials: the answered events meet all events of the host that begin with one of them. Begins
  * are looked up lane by lane, block by block; groups of one begin are then put in XProf's order. */
@@ -16,14 +17,16 @@ struct serials {
     struct trace_host *h;
     const struct out *out;
     int64_t *begins; /* ascending, distinct */
+    uint8_t *many;   /* is there more than one event? */
     size_t nbegins;
     struct vec peers;
     struct derive_eye *eyes; /* one a line, looked with when needed */
     bool *looked;
 };
 
-static int i64_order(const void *a, const void *b)
+static int i64_order(const void *a, const void *b, void *ctx)
 {
+    (void)ctx;
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
@@ -101,35 +104,75 @@ static bool add_peer(struct serials *s, uint32_t r, const struct trace_lane *tl,
     return true;
 }
 
+/* The first block that may have an event at `begin_ps`. */
+static uint64_t first_block(const struct trace_lane *tl, int64_t begin_ps)
+{
+    struct lane_cursor c;
+    int64_t t;
+    if (__builtin_sub_overflow(begin_ps, tl->base_ps, &t) || t == INT64_MIN)
+        return 0;
+    lane_seek(&c, tl->lane, t - 1);
+    return c.ord / LANE_BLOCK;
+}
+
+/* The first block from *b on that begins no later than the begin it may hold, *k; false: none. */
+static bool next_block(const struct serials *s, const struct trace_lane *tl, uint64_t nblocks,
+                       uint64_t *b, size_t *k)
+{
+    struct lane_node node, next;
+    if (*b < nblocks)
+        lane_node_get(tl->lane, 0, *b, &node);
+    for (; *b < nblocks; ++*b, node = next) {
+        *k = begin_at(s, *k, tl->base_ps + node.begin_ps);
+        if (*k == s->nbegins)
+            return false;
+        if (*b + 1 == nblocks)
+            return true;
+        lane_node_get(tl->lane, 0, *b + 1, &next);
+        if (tl->base_ps + next.begin_ps >= s->begins[*k])
+            return true;
+    }
+    return false;
+}
+
+/* Which of n begins of events are answered ones from number k on, and which. */
+static size_t match(const struct serials *s, int64_t base_ps, const int64_t *begins, size_t n,
+                    size_t k, uint32_t *event, uint32_t *group)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < n && k < s->nbegins;) {
+        int64_t t = base_ps + begins[i];
+        if (t < s->begins[k]) {
+            i++;
+        } else if (t > s->begins[k]) {
+            k = begin_at(s, k, t);
+        } else {
+            event[found] = (uint32_t)i++;
+            group[found++] = (uint32_t)k;
+        }
+    }
+    return found;
+}
+
 static bool lane_peers(struct serials *s, uint32_t r, const struct trace_lane *tl)
 {
     uint64_t nblocks = lane_levels(tl->lane) ? lane_nodes(tl->lane, 0) : 0;
+    uint64_t b = nblocks ? first_block(tl, s->begins[0]) : 0;
     struct lane_event ev[LANE_BLOCK];
+    int64_t begins[LANE_BLOCK];
+    uint32_t event[LANE_BLOCK], group[LANE_BLOCK];
     size_t k = 0;
-    struct lane_node node;
-    for (uint64_t b = 0; b < nblocks && k < s->nbegins; b++) {
-        lane_node_get(tl->lane, 0, b, &node);
-        k = begin_at(s, k, tl->base_ps + node.begin_ps);
-        if (k == s->nbegins)
-            return true;
-        if (b + 1 < nblocks) {
-            struct lane_node next;
-            lane_node_get(tl->lane, 0, b + 1, &next);
-            if (tl->base_ps + next.begin_ps < s->begins[k])
-                continue;
-        }
+    for (; next_block(s, tl, nblocks, &b, &k); b++) {
+        size_t n = lane_begins(tl->lane, b, begins);
+        n = match(s, tl->base_ps, begins, n, k, event, group);
+        if (!n)
+            continue;
         struct lane_cursor c;
         lane_seek_ord(&c, tl->lane, b * LANE_BLOCK);
-        size_t n = lane_next_block(&c, ev);
-        for (size_t i = 0; i < n; i++) {
-            int64_t begin = tl->base_ps + ev[i].begin_ps;
-            while (k < s->nbegins && s->begins[k] < begin)
-                k++;
-            if (k < s->nbegins && s->begins[k] == begin && !add_peer(s, r, tl, &ev[i], k))
+        lane_next_block(&c, ev);
+        for (size_t i = 0; i < n; i++)
+            if (!add_peer(s, r, tl, &ev[event[i]], group[i]))
                 return false;
-        }
-        if (k)
-            k--; /* the next block may begin with the same instant */
     }
     return true;
 }
@@ -137,7 +180,7 @@ static bool lane_peers(struct serials *s, uint32_t r, const struct trace_lane *t
 static bool all_peers(struct serials *s)
 {
     struct trace_host *h = s->h;
-    for (uint32_t r = 0; r < h->rows.n; r++) {
+    for (uint32_t r = 0; s->nbegins && r < h->rows.n; r++) {
         const struct trace_row *row = &VEC(h->rows, struct trace_row)[r];
         for (uint32_t i = 0; i < row->nlanes; i++)
             if (!lane_peers(s, r, &VEC(h->lanes, struct trace_lane)[row->first_lane + i]))
@@ -176,17 +219,34 @@ static bool is_peer(const struct peer *p, const struct trace_event *e)
     return p->at == e->at && p->line == e->line && p->end_ps == e->end_ps && p->name == e->name;
 }
 
+static void sort_peers(struct serials *s, struct peer *p, uint32_t n)
+{
+    if (n > 32) {
+        qsort_r(p, n, sizeof *p, peer_order, s);
+        return;
+    }
+    for (uint32_t i = 1; i < n; i++) {
+        struct peer x = p[i];
+        uint32_t k = i;
+        for (; k && peer_order(&x, &p[k - 1], s) < 0; k--)
+            p[k] = p[k - 1];
+        p[k] = x;
+    }
+}
+
 static void settle(struct serials *s, const uint32_t *first)
 {
     struct trace_host *h = s->h;
     struct peer *p = s->peers.p;
-    for (size_t g = 0; g < s->nbegins; g++)
-        if (first[g + 1] - first[g] > 1)
-            qsort_r(p + first[g], first[g + 1] - first[g], sizeof *p, peer_order, s);
+    size_t g;
+    for (g = 0; g < s->nbegins; g++)
+        sort_peers(s, p + first[g], first[g + 1] - first[g]);
     size_t kept = 0;
     struct trace_event *ev = h->events.p;
-    for (size_t i = 0; i < h->events.n; i++) {
-        size_t g = begin_at(s, 0, ev[i].begin_ps);
+    int64_t begin = INT64_MAX;
+    for (size_t i = g = 0; i < h->events.n; i++) {
+        g = begin_at(s, ev[i].begin_ps < begin ? 0 : g, ev[i].begin_ps);
+        begin = ev[i].begin_ps;
         uint32_t end = first[g + 1];
         if (end - first[g] > TRACE_SERIAL_MAX + 1)
             end = first[g] + TRACE_SERIAL_MAX + 1; /* the others are lost */
@@ -228,7 +288,7 @@ enum xp_status trace_serials(struct trace_host *h, const struct out *out, struct
     for (size_t i = 0; ok && i < n; i++)
         s.begins[i] = VEC(h->events, struct trace_event)[i].begin_ps;
     if (ok) {
-        qsort(s.begins, n, sizeof *s.begins, i64_order);
+        ok = trace_merge_sort(s.begins, n, sizeof *s.begins, i64_order, NULL);
         for (size_t i = 0; i < n; i++)
             if (!i || s.begins[i] != s.begins[s.nbegins - 1])
                 s.begins[s.nbegins++] = s.begins[i];

@@ -1,0 +1,56 @@
+/* shard/tools/trace_text.h - texts of an event, written where there is room for them already.
+ *
+ * All return the place behind what they wrote.
+ */
+#ifndef SHARD_TRACE_TEXT_H
+#define SHARD_TRACE_TEXT_H
+
+#include <stdint.h>
+#include <string.h>
+
+#define TRACE_NUM_ROOM 21 /* bytes of a number; of a time one more */
+
+#define trace_put_lit(p, lit) ((uint8_t *)memcpy(p, lit, sizeof lit - 1) + (sizeof lit - 1))
+
+static inline uint8_t *trace_put_u64(uint8_t *p, uint64_t v)
+{
+    static const char pairs[201] = "0001020304050607080910111213141516171819"
+                                   "2021222324252627282930313233343536373839"
+                                   "4041424344454647484950515253545556575859"
+                                   "6061626364656667686970717273747576777879"
+                                   "8081828384858687888990919293949596979899";
+    uint8_t text[20];
+    unsigned at = sizeof text;
+    while (v >= 10) {
+        at -= 2;
+        memcpy(text + at, pairs + v % 100 * 2, 2);
+        v /= 100;
+    }
+    if (v || at == sizeof text)
+        text[--at] = (uint8_t)('0' + v);
+    if (text[at] == '0' && at + 1 < sizeof text)
+        at++;
+    memcpy(p, text + at, sizeof text - at);
+    return p + (sizeof text - at);
+}
+
+/* Microseconds, exact. */
+static inline uint8_t *trace_put_us(uint8_t *p, int64_t ps)
+{
+    uint64_t v = ps < 0 ? -(uint64_t)ps : (uint64_t)ps;
+    if (ps < 0)
+        *p++ = '-';
+    p = trace_put_u64(p, v / 1000000);
+    uint32_t rest = (uint32_t)(v % 1000000);
+    if (!rest)
+        return p;
+    *p++ = '.';
+    for (unsigned i = 6; i-- > 0; rest /= 10)
+        p[i] = (uint8_t)('0' + rest % 10);
+    p += 6;
+    while (p[-1] == '0')
+        p--;
+    return p;
+}
+
+#endif

@@ -1,0 +1,368 @@
+#include "shard/tools/trace.h"
+
+#include "tests/unit/tool_support.h"
+
+#define US INT64_C(1000000)
+
+/* Statistics of every plane made here; one that knows GROUP was grouped by its writer. */
+enum { PRODUCER = 1, PRODUCER_ID, CONSUMER, CONSUMER_ID, SIZE, GROUP };
+static const char *const stats[] = {"_pt", "_p", "_ct", "_c", "bytes", "group_id"};
+
+static struct xp_buf host_plane(bool grouped)
+{
+    struct xp_buf plane = make_plane(1, "/host:CPU");
+    put_stat_names(&plane, stats, grouped ? GROUP : SIZE);
+    make_add_meta(&plane, 4, 1, "alpha");
+    make_add_meta(&plane, 4, 2, "beta");
+    make_add_meta(&plane, 4, 3, "alphabet");
+    return plane;
+}
+
+static struct tool_file host_file(struct xp_buf *plane)
+{
+    struct xp_buf space = make_message();
+    make_put(&space, 1, plane);
+    return (struct tool_file){"h", space};
+}
+
+/* A profile of one thread; the line is freed. */
+static struct tool_file one_line(struct xp_buf *line)
+{
+    struct xp_buf plane = host_plane(false);
+    make_put(&plane, 3, line);
+    return host_file(&plane);
+}
+
+static json_t *ask(struct tool_file f, const char *const *args)
+{
+    return tool_ask("trace_viewer@", &f, 1, args);
+}
+
+/* The i-th complete event. */
+static json_t *complete(json_t *j, size_t i)
+{
+    json_t *events = json_object_get(j, "traceEvents");
+    for (size_t k = 0; k < json_array_size(events); k++) {
+        json_t *e = json_array_get(events, k), *ph = json_object_get(e, "ph");
+        if (ph && strcmp(json_string_value(ph), "X") == 0 && i-- == 0)
+            return e;
+    }
+    return NULL;
+}
+
+static size_t completes(json_t *j)
+{
+    size_t n = 0;
+    while (complete(j, n) && n < 1000)
+        n++;
+    return n;
+}
+
+static double number(json_t *e, const char *name)
+{
+    return json_number_value(json_object_get(e, name));
+}
+
+static void times_are_microseconds_with_all_digits(void **state)
+{
+    (void)state;
+    struct xp_buf line = make_line(5, "main", 1000);
+    make_add_event(&line, 1, 0, 1);
+    make_add_event(&line, 2, 2 * US + 7, 3 * US + 250000);
+    json_t *j = ask(one_line(&line), NULL), *a = complete(j, 0), *b = complete(j, 1);
+    assert_int_equal(completes(j), 2);
+    assert_string_equal(json_string_value(json_object_get(a, "name")), "alpha");
+    assert_int_equal(number(a, "pid"), 1701);
+    assert_int_equal(number(a, "tid"), 5);
+    assert_true(number(a, "dur") == 0.000001);
+    assert_true(number(b, "dur") == 3.25);
+    assert_true(number(b, "ts") - number(a, "ts") - 2.000007 < 1e-9);
+    json_decref(j);
+}
+
+static void events_that_begin_together_have_serials_longest_first(void **state)
+{
+    (void)state;
+    struct xp_buf line = make_line(5, "main", 1000);
+    make_add_event(&line, 1, 0, 10 * US);
+    make_add_event(&line, 2, 0, 5 * US);
+    make_add_event(&line, 3, 6 * US, 1 * US);
+    json_t *j = ask(one_line(&line), NULL);
+    assert_int_equal(completes(j), 3);
+    for (size_t i = 0; i < 3; i++) {
+        json_t *e = complete(j, i);
+        bool second = strcmp(json_string_value(json_object_get(e, "name")), "beta") == 0;
+        assert_int_equal(number(e, "z"), second);
+        assert_int_equal(number(json_object_get(e, "args"), "uid"), second);
+    }
+    json_decref(j);
+}
+
+static void beyond_256_events_of_one_begin_are_lost(void **state)
+{
+    (void)state;
+    struct xp_buf line = make_line(5, "main", 1000);
+    for (int i = 0; i < 300; i++)
+        make_add_event(&line, 1, 0, 1000 * (300 - i));
+    json_t *j = ask(one_line(&line), NULL);
+    assert_int_equal(completes(j), 256);
+    json_decref(j);
+}
+
+static void a_search_finds_names_by_their_begin(void **state)
+{
+    (void)state;
+    const char *const args[] = {"search_prefix=alpha", NULL};
+    struct xp_buf line = make_line(5, "main", 1000);
+    for (int i = 1; i <= 3; i++)
+        make_add_event(&line, i, i * US, 100);
+    json_t *j = ask(one_line(&line), args);
+    assert_int_equal(completes(j), 2);
+    json_decref(j);
+}
+
+static void one_event_is_asked_for_by_name_begin_and_duration(void **state)
+{
+    (void)state;
+    const char *const all[] = {"resolution=0", NULL};
+    for (int wrong = 0; wrong < 2; wrong++) {
+        struct xp_buf line[2];
+        struct tool_file f[2];
+        for (int i = 0; i < 2; i++) {
+            line[i] = make_line(5, "main", 1000);
+            struct xp_buf ev = make_event(1, 2 * US, 3 * US);
+            put_i64(&ev, 4, SIZE, 4711);
+            make_put(&line[i], 4, &ev);
+            f[i] = one_line(&line[i]);
+        }
+        json_t *j = ask(f[0], all);
+        char begin[64], dur[64];
+        snprintf(begin, sizeof begin, "start_time_ms=%.9f", number(complete(j, 0), "ts") / 1000);
+        snprintf(dur, sizeof dur, "duration_ms=%.9f", wrong ? 0.004 : 0.003);
+        json_decref(j);
+        const char *const args[] = {"event_name=alpha", begin, dur, "unique_id=0", NULL};
+        if (wrong) {
+            assert_int_equal(tool_refuses("trace_viewer@", &f[1], 1, args), XP_NOT_FOUND);
+            continue;
+        }
+        j = ask(f[1], args);
+        assert_int_equal(completes(j), 1);
+        assert_int_equal(number(json_object_get(complete(j, 0), "args"), "bytes"), 4711);
+        json_decref(j);
+    }
+}
+
+static void add_flow(struct xp_buf *line, int64_t name, int64_t begin, bool out, bool in)
+{
+    struct xp_buf ev = make_event(name, begin, US);
+    if (out) {
+        put_i64(&ev, 4, PRODUCER, 1);
+        put_i64(&ev, 4, PRODUCER_ID, 99);
+    }
+    if (in) {
+        put_i64(&ev, 4, CONSUMER, 1);
+        put_i64(&ev, 4, CONSUMER_ID, 99);
+    }
+    make_put(line, 4, &ev);
+}
+
+static void an_arrow_binds_producer_and_consumer(void **state)
+{
+    (void)state;
+    struct xp_buf plane = host_plane(false), one = make_line(5, "one", 1000),
+                  two = make_line(6, "two", 1000);
+    add_flow(&one, 1, 0, true, false);
+    add_flow(&two, 2, 3 * US, false, true);
+    make_put(&plane, 3, &one);
+    make_put(&plane, 3, &two);
+    json_t *j = ask(host_file(&plane), NULL), *a = complete(j, 0), *b = complete(j, 1);
+    assert_true(number(a, "bind_id") != 0);
+    assert_true(number(a, "bind_id") == number(b, "bind_id"));
+    assert_true(json_is_true(json_object_get(a, "flow_out")));
+    assert_null(json_object_get(a, "flow_in"));
+    assert_true(json_is_true(json_object_get(b, "flow_in")));
+    json_decref(j);
+}
+
+static void arrows_in_a_circle_do_no_harm(void **state)
+{
+    (void)state;
+    struct xp_buf line = make_line(5, "one", 1000);
+    for (int i = 0; i < 100; i++)
+        add_flow(&line, 1, i * 2 * US, true, true);
+    json_t *j = ask(one_line(&line), NULL);
+    assert_int_equal(completes(j), 100);
+    json_decref(j);
+}
+
+static void group_numbers_have_no_bound(void **state)
+{
+    (void)state;
+    const int64_t groups[] = {INT64_MIN + 1, INT64_MAX, -1, 0};
+    struct xp_buf line = make_line(5, "main", 1000);
+    for (size_t i = 0; i < 4; i++) {
+        struct xp_buf ev = make_event(1, (int64_t)i * 2 * US, US);
+        put_i64(&ev, 4, GROUP, groups[i]);
+        make_put(&line, 4, &ev);
+    }
+    struct xp_buf plane = host_plane(true);
+    make_put(&plane, 3, &line);
+    json_t *j = ask(host_file(&plane), NULL);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(json_integer_value(
+                             json_object_get(json_object_get(complete(j, i), "args"), "group_id")),
+                         groups[i]);
+    json_decref(j);
+}
+
+static void a_profile_without_names_or_events_is_answered(void **state)
+{
+    (void)state;
+    struct xp_buf plane = make_plane(1, "/host:CPU"), line = make_line(5, "main", 1000);
+    make_add_event(&line, 77, 0, US);
+    make_put(&plane, 3, &line);
+    json_t *j = ask(host_file(&plane), NULL);
+    assert_int_equal(completes(j), 1);
+    json_decref(j);
+    plane = make_plane(1, "/host:CPU");
+    j = ask(host_file(&plane), NULL);
+    assert_int_equal(completes(j), 0);
+    json_decref(j);
+}
+
+static void the_old_viewer_has_arguments_at_once(void **state)
+{
+    (void)state;
+    struct xp_buf line = make_line(5, "main", 1000), ev = make_event(1, 2 * US, 3 * US);
+    put_i64(&ev, 4, SIZE, 4711);
+    make_put(&line, 4, &ev);
+    struct tool_file f = one_line(&line);
+    json_t *j = tool_ask("trace_viewer", &f, 1, NULL), *e = complete(j, 0);
+    json_t *bytes = json_object_get(json_object_get(e, "args"), "bytes");
+    assert_string_equal(json_string_value(bytes), "4711");
+    json_decref(j);
+}
+
+/* --- a host that is filtered --- */
+
+#define MANY 520000
+
+struct simple {
+    int64_t begin, end;
+};
+
+struct stack {
+    int64_t end[8];
+    size_t n;
+};
+
+static size_t depth_at(const struct stack *s, int64_t begin)
+{
+    size_t d = 0;
+    while (d < s->n && s->end[d] > begin)
+        d++;
+    return d;
+}
+
+static bool shown(const struct stack *s, const struct simple *e, int64_t res)
+{
+    size_t d = depth_at(s, e->begin);
+    return e->end - e->begin >= res || d == s->n || e->begin - s->end[d] >= res;
+}
+
+static void show(struct stack *s, const struct simple *e)
+{
+    size_t d = depth_at(s, e->begin);
+    s->end[d] = e->end;
+    s->n = d + 1;
+}
+
+/* How many events XProf's two filters leave, one event after the other. */
+static size_t by_hand(const struct simple *ev, size_t n, int64_t begin, int64_t end, int64_t res)
+{
+    static struct stack layers[TRACE_LAYERS];
+    struct stack last = {{0}, 0};
+    size_t count = 0;
+    int layer = TRACE_LAST_LAYER;
+    memset(layers, 0, sizeof layers);
+    for (int z = TRACE_LAST_LAYER; z >= 0; z--)
+        if (res >= trace_resolution_ps[z])
+            layer = z;
+    for (size_t i = 0; i < n; i++) {
+        int z = 0;
+        while (z < TRACE_LAST_LAYER && !shown(&layers[z], &ev[i], trace_resolution_ps[z]))
+            z++;
+        for (int k = z; k < TRACE_LAST_LAYER; k++)
+            show(&layers[k], &ev[i]);
+        if (z > layer || ev[i].begin > end || ev[i].end < begin || !shown(&last, &ev[i], res))
+            continue;
+        show(&last, &ev[i]);
+        count++;
+    }
+    return count;
+}
+
+/* Events of 1 to 60 ns with pauses, some in others, and now and then a long pause. */
+static size_t make_many(struct simple *ev, int64_t *end)
+{
+    uint64_t rng = 7;
+    size_t n = 0;
+    int64_t t = 0;
+    while (n < MANY) {
+        uint64_t r = make_rng(&rng);
+        int64_t dur = 1000 * (1 + (int64_t)(r % 60));
+        t += 1000 * (int64_t)(r >> 8 & 31);
+        if (r >> 16 % 5000 == 0 || (r >> 20 & 8191) == 0)
+            t += 1000 * (int64_t)(r >> 40 & 0xffff);
+        ev[n++] = (struct simple){t, t + dur};
+        if ((r >> 32 & 3) == 0 && dur > 4000 && n < MANY)
+            ev[n++] = (struct simple){t + 1000, t + dur - 1000};
+        t += dur;
+    }
+    *end = t;
+    return n;
+}
+
+static void windows_show_what_one_walk_over_all_events_would(void **state)
+{
+    (void)state;
+    static struct simple ev[MANY + 1];
+    int64_t end;
+    size_t n = make_many(ev, &end);
+    const double windows[][2] = {{0, 1}, {0.5, 0.51}, {0.9, 0.9005}, {0.3, 0.7}, {0.25, 0.2502}};
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+        struct xp_buf line = make_line(5, "main", 0);
+        for (size_t k = 0; k < n; k++)
+            make_add_event(&line, 1, ev[k].begin, ev[k].end - ev[k].begin);
+        /* whole nanoseconds, so that times in ms are exact enough */
+        int64_t from = (int64_t)((double)end * windows[i][0]) / 1000000 * 1000000;
+        int64_t to = (int64_t)((double)end * windows[i][1]) / 1000000 * 1000000;
+        char start[64], stop[64];
+        snprintf(start, sizeof start, "start_time_ms=%.9f", (double)from / 1e9);
+        snprintf(stop, sizeof stop, "end_time_ms=%.9f", (double)to / 1e9);
+        const char *const args[] = {start, stop, "resolution=700", NULL};
+        json_t *j = ask(one_line(&line), args);
+        double span[] = {(double)from, (double)to};
+        int64_t res = (int64_t)((span[1] - span[0]) / 700 + 0.5);
+        assert_int_equal(number(j, "returnedEventsSize"), by_hand(ev, n, from, to, res));
+        json_decref(j);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(times_are_microseconds_with_all_digits),
+        cmocka_unit_test(events_that_begin_together_have_serials_longest_first),
+        cmocka_unit_test(beyond_256_events_of_one_begin_are_lost),
+        cmocka_unit_test(a_search_finds_names_by_their_begin),
+        cmocka_unit_test(one_event_is_asked_for_by_name_begin_and_duration),
+        cmocka_unit_test(an_arrow_binds_producer_and_consumer),
+        cmocka_unit_test(arrows_in_a_circle_do_no_harm),
+        cmocka_unit_test(group_numbers_have_no_bound),
+        cmocka_unit_test(a_profile_without_names_or_events_is_answered),
+        cmocka_unit_test(the_old_viewer_has_arguments_at_once),
+        cmocka_unit_test(windows_show_what_one_walk_over_all_events_would),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
