@@ -155,6 +155,13 @@ static void collective(struct attr_printer *p)
     flag(p, HLO_F_CONSTRAIN_LAYOUT, "constrain_layout=true");
 }
 
+static void collective_broadcast(struct attr_printer *p)
+{
+    collective(p);
+    xp_buf_str(next_attr(p), field(p, HLO_F_HAS_DYNAMIC_ROOT) ? "has_dynamic_root=true"
+                                                              : "has_dynamic_root=false");
+}
+
 static void all_gather(struct attr_printer *p)
 {
     collective(p);
@@ -222,7 +229,10 @@ static void compare(struct attr_printer *p)
     struct xp_buf *out = next_attr(p);
     xp_buf_str(out, "direction=");
     xp_buf_span(out, direction);
-    if (type.n && !xp_span_eq(type, xp_span_str(usual))) {
+    if (usual[0] == 'F' && (xp_span_eq(type, XP_SPAN_LIT("TOTALORDER")) ||
+                            xp_span_eq(message(p, HLO_F_COMPARISON_ORDER), XP_SPAN_LIT("TOTAL")))) {
+        xp_buf_str(next_attr(p), "order=TOTAL");
+    } else if (type.n && !xp_span_eq(type, xp_span_str(usual))) {
         out = next_attr(p);
         xp_buf_str(out, "type=");
         xp_buf_span(out, type);
@@ -493,6 +503,7 @@ static void topk(struct attr_printer *p)
 {
     number(p, "k=", field(p, HLO_F_K));
     xp_buf_str(next_attr(p), field(p, HLO_F_LARGEST) ? "largest=true" : "largest=false");
+    xp_buf_str(next_attr(p), field(p, HLO_F_IS_STABLE) ? "is_stable=true" : "is_stable=false");
 }
 
 static void copy_start(struct attr_printer *p)
@@ -602,7 +613,7 @@ static const attr_fn by_opcode[HLO_OP_COUNT] = {
     [HLO_OP_BATCH_NORM_TRAINING] = batch_norm,
     [HLO_OP_BROADCAST] = dimensions,
     [HLO_OP_CALL] = aliasing,
-    [HLO_OP_COLLECTIVE_BROADCAST] = collective,
+    [HLO_OP_COLLECTIVE_BROADCAST] = collective_broadcast,
     [HLO_OP_COLLECTIVE_PERMUTE] = collective_permute,
     [HLO_OP_COLLECTIVE_PERMUTE_START] = collective_permute,
     [HLO_OP_COMPARE] = compare,
@@ -774,7 +785,7 @@ static void result_accuracy(struct attr_printer *p)
     if (hlo_get_int(accuracy, 1, 0) == 1)
         xp_buf_str(next_attr(p), "result_accuracy={mode=highest}");
     else if (hlo_get_span(accuracy, 2, &tolerance))
-        xp_buf_fmt(next_attr(p), "result_accuracy={tolerance={atol=%.6g, rtol=%.6g, ulps=%lld}}",
+        xp_buf_fmt(next_attr(p), "result_accuracy={tolerance={atol=%.6g,rtol=%.6g,ulps=%lld}}",
                    fixed64_field(tolerance, 1), fixed64_field(tolerance, 2),
                    (long long)hlo_get_int(tolerance, 3, 0));
 }

@@ -9,7 +9,7 @@
 #define LITERAL_TUPLES_MAX 16
 
 /* Which field of a LiteralProto holds the elements of a type, and how. */
-enum coding { NONE, VARINT, FIXED32, FIXED64, BYTES1, BYTES2, BITS };
+enum coding { NONE, VARINT, FIXED32, FIXED64, BYTES1, BYTES2 };
 static const struct {
     uint8_t field;
     uint8_t coding;
@@ -22,13 +22,13 @@ static const struct {
     [HLO_TYPE_F32] = {8, FIXED32},        [HLO_TYPE_F64] = {9, FIXED64},
     [HLO_TYPE_C64] = {12, FIXED32},       [HLO_TYPE_BF16] = {13, BYTES2},
     [HLO_TYPE_C128] = {18, FIXED64},      [HLO_TYPE_F8E5M2] = {19, BYTES1},
-    [HLO_TYPE_F8E4M3FN] = {20, BYTES1},   [HLO_TYPE_S4] = {21, BITS},
-    [HLO_TYPE_U4] = {22, BITS},           [HLO_TYPE_F8E4M3B11FNUZ] = {23, BYTES1},
+    [HLO_TYPE_F8E4M3FN] = {20, BYTES1},   [HLO_TYPE_S4] = {21, BYTES1},
+    [HLO_TYPE_U4] = {22, BYTES1},         [HLO_TYPE_F8E4M3B11FNUZ] = {23, BYTES1},
     [HLO_TYPE_F8E5M2FNUZ] = {24, BYTES1}, [HLO_TYPE_F8E4M3FNUZ] = {25, BYTES1},
-    [HLO_TYPE_S2] = {26, BITS},           [HLO_TYPE_U2] = {27, BITS},
+    [HLO_TYPE_S2] = {26, BYTES1},         [HLO_TYPE_U2] = {27, BYTES1},
     [HLO_TYPE_F8E4M3] = {28, BYTES1},     [HLO_TYPE_F8E3M4] = {29, BYTES1},
-    [HLO_TYPE_S1] = {30, BITS},           [HLO_TYPE_U1] = {31, BITS},
-    [HLO_TYPE_F4E2M1FN] = {32, BITS},     [HLO_TYPE_F8E8M0FNU] = {33, BYTES1},
+    [HLO_TYPE_S1] = {30, BYTES1},         [HLO_TYPE_U1] = {31, BYTES1},
+    [HLO_TYPE_F4E2M1FN] = {32, BYTES1},   [HLO_TYPE_F8E8M0FNU] = {33, BYTES1},
     [HLO_TYPE_F6E3M2FN] = {35, BYTES1},   [HLO_TYPE_F6E2M3FN] = {36, BYTES1},
 };
 
@@ -47,14 +47,6 @@ static void add_fixed(struct elements *e, struct xp_span bytes, size_t size)
     }
 }
 
-/* Below 8 bits several elements share a byte, the first in the lowest bits. */
-static void add_bits(struct elements *e, struct xp_span bytes, uint32_t bits)
-{
-    for (size_t i = 0; i < bytes.n; i++)
-        for (uint32_t at = 0; at + bits <= 8 && e->n < e->max; at += bits)
-            e->v[e->n++] = bytes.p[i] >> at & ((1u << bits) - 1);
-}
-
 static void add_varints(struct elements *e, struct xp_span bytes)
 {
     const uint8_t *p = bytes.p, *end = bytes.p + bytes.n;
@@ -63,8 +55,7 @@ static void add_varints(struct elements *e, struct xp_span bytes)
         e->v[e->n++] = v;
 }
 
-static void add_field(struct elements *e, const struct xp_pb_field *f, enum coding coding,
-                      uint32_t bits)
+static void add_field(struct elements *e, const struct xp_pb_field *f, enum coding coding)
 {
     if (f->type != XP_PB_LEN) {
         if (e->n < e->max)
@@ -87,9 +78,6 @@ static void add_field(struct elements *e, const struct xp_pb_field *f, enum codi
     case BYTES2:
         add_fixed(e, f->bytes, 2);
         break;
-    case BITS:
-        add_bits(e, f->bytes, bits);
-        break;
     case NONE:
         break;
     }
@@ -106,14 +94,14 @@ static bool read_elements(const struct hlo_text *t, struct xp_span literal, uint
         return false;
     if (type == HLO_TYPE_C64 || type == HLO_TYPE_C128)
         count = count > INT64_MAX / 2 ? INT64_MAX : count * 2;
-    /* A byte holds 8 elements at most: room is asked for no more than the bytes can fill. */
-    if (count < 0 || (uint64_t)count > (uint64_t)literal.n * 8)
+    /* An element is a byte at least, also one of 4 bits: no more room than the bytes can fill. */
+    if (count < 0 || (uint64_t)count > (uint64_t)literal.n)
         return false;
     e->max = (uint64_t)count;
     e->v = xp_arena_alloc(t->scratch, (e->max + 1) * sizeof *e->v);
     while (e->v && xp_pb_next(&r, &f))
         if (f.num == codings[type].field)
-            add_field(e, &f, codings[type].coding, hlo_type_bits(type));
+            add_field(e, &f, codings[type].coding);
     return e->v && e->n == e->max;
 }
 
@@ -171,7 +159,7 @@ static double small_value(const struct small_float *f, uint64_t bits)
     double v;
 
     if (f->no_negative_zero && negative && !mantissa && !exponent)
-        return NAN;
+        return -NAN;
     if (!f->no_inf && exponent == top)
         v = mantissa ? NAN : INFINITY;
     else if (f->no_inf && !f->no_negative_zero && !f->no_nan && exponent == top &&
@@ -266,7 +254,7 @@ static void element_text(struct xp_buf *out, uint32_t type, uint32_t rank, const
     case HLO_TYPE_U16:
     case HLO_TYPE_U32:
     case HLO_TYPE_U64:
-        xp_buf_fmt(out, "%llu", (unsigned long long)e->v[i]);
+        xp_buf_fmt(out, "%llu", (unsigned long long)(e->v[i] << (64 - bits) >> (64 - bits)));
         break;
     default: { /* signed: the top bit of the element is its sign */
         int64_t v = (int64_t)(e->v[i] << (64 - bits));
