@@ -36,7 +36,7 @@ struct cache_handle {
     struct cache_key key;
     uint64_t hash;
     bool in_table, indexed, done;
-    uint32_t pins;
+    uint32_t pins, asks;
     struct load *load; /* NULL once done */
     struct part *part;
     enum xp_status status;
@@ -461,6 +461,8 @@ enum xp_status cache_get(struct cache *c, const struct cache_key *key, struct ca
             victim = pick_victim(c);
         e = start(c, key, hash);
     }
+    if (e)
+        e->asks++;
     c->stats.refused += !e;
     pthread_mutex_unlock(&c->lock);
     if (victim)
@@ -469,13 +471,15 @@ enum xp_status cache_get(struct cache *c, const struct cache_key *key, struct ca
     return e ? XP_OK : xp_fail(err, XP_BUSY, 0, "the server has no memory to open another profile");
 }
 
-void cache_put(struct cache_handle *e)
+static void put(struct cache_handle *e, bool once)
 {
     struct cache *c = e->cache;
     bool drop = false;
     pthread_mutex_lock(&c->lock);
     if (--e->pins == 0) {
         e->used_ns = xp_now_ns();
+        if (once && !e->load && e->asks == 1)
+            forget(e);
         if (e->load && e->in_table && c->linger_ns == 0)
             abandon(e);
         drop = !e->load && !e->in_table;
@@ -483,6 +487,16 @@ void cache_put(struct cache_handle *e)
     pthread_mutex_unlock(&c->lock);
     if (drop)
         drop_later(c, e);
+}
+
+void cache_put(struct cache_handle *e)
+{
+    put(e, false);
+}
+
+void cache_put_once(struct cache_handle *e)
+{
+    put(e, true);
 }
 
 void cache_when(struct cache_handle *e, enum cache_until until, const atomic_bool *cancel,

@@ -38,6 +38,9 @@ void cache_free(struct cache *c); /* no handles may be out; waits for loads to s
 enum xp_status cache_get(struct cache *c, const struct cache_key *key, struct cache_handle **out,
                          struct xp_error *err);
 void cache_put(struct cache_handle *h);
+/* Puts it back for good: if nobody else ever asked for the part, it is dropped at once. For parts
+ * that were loaded for one look, of which there are many. */
+void cache_put_once(struct cache_handle *h);
 
 enum cache_until {
     CACHE_INDEXED,     /* the table of planes is known */

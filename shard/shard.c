@@ -14,11 +14,17 @@
 #include "shard/tools/xprof_lists.h"
 
 /* A call's way: pin every object's part, wait for each in turn until enough of it is there, then
- * do the work as a QUERY task, so that it overtakes decoding. */
+ * do the work as a QUERY task, so that it overtakes decoding. A tool that maps hosts looks at one
+ * after the other, two loads ahead, so that a run of any number of hosts takes the memory of a
+ * few. */
 
 /* Scratch is not taken from the parts' budget: a cache that is full, as it always is in the end,
  * must not refuse the queries it is there for. */
 #define SCRATCH_MIN (UINT64_C(64) << 20)
+
+#define HOSTS_AHEAD 2
+#define HOSTS_MANY 4 /* of so many, those loaded for this call alone are not kept */
+#define MERGED_MAX ((size_t)1 << 30)
 
 /* Answers that took longer than this to make are kept; quicker ones cost less than what they
  * would push out. */
@@ -45,7 +51,9 @@ struct call {
     const atomic_bool *cancel;
     struct cache_handle **handles; /* one an object */
     char **hosts;
-    size_t n, waiting; /* objects; the one waited for */
+    struct cache_key *keys;    /* one an object; the texts are the call's */
+    size_t n, opened, waiting; /* objects; those asked for; the one waited for */
+    struct xp_buf merged;      /* by_host: what the hosts so far came to */
     uint64_t version;
     shard_answer_fn fn;
     void *ctx;
@@ -135,9 +143,13 @@ static struct call *call_new(struct shard *s, const struct shard_request *req, s
     c->version = XP_FNV_INIT;
     c->handles = must_alloc(c->n * sizeof(struct cache_handle *));
     c->hosts = must_alloc(c->n * sizeof *c->hosts);
+    c->keys = must_alloc(c->n * sizeof *c->keys);
+    xp_buf_init(&c->merged, MERGED_MAX);
     for (size_t i = 0; i < c->n; i++) {
-        c->hosts[i] = strdup(req->objects[i].host);
-        XP_ASSERT(c->hosts[i]);
+        const struct shard_object *o = &req->objects[i];
+        c->hosts[i] = strdup(o->host);
+        c->keys[i] = (struct cache_key){o->store, strdup(o->key), o->generation, o->size, o->gz};
+        XP_ASSERT(c->hosts[i] && c->keys[i].key);
         c->version = xp_fnv(c->version, xp_span_of(&req->objects[i].generation, sizeof(uint64_t)));
     }
     make_key(c, req);
@@ -153,6 +165,7 @@ static void call_free(struct call *c)
         if (c->handles[i])
             cache_put(c->handles[i]);
         free(c->hosts[i]);
+        free((void *)c->keys[i].key);
     }
     for (size_t i = 0; i < c->args.n; i++) {
         free((void *)c->args.v[i].name.p);
@@ -160,8 +173,10 @@ static void call_free(struct call *c)
     }
     free((void *)c->args.v);
     xp_buf_fini(&c->key);
+    xp_buf_fini(&c->merged);
     free(c->handles);
     free(c->hosts);
+    free(c->keys);
     free(c);
 }
 
@@ -251,24 +266,43 @@ static enum xp_status do_aggregate(struct call *c, struct xp_error *err)
     return query_aggregate(first_part(c), &q, c->scratch, &c->out, err);
 }
 
+/* Is the tool one that looks at a host at a time? */
+static bool by_host(const struct call *c)
+{
+    return c->tool && !c->tool->answer;
+}
+
+static struct tool_host host_of(const struct call *c, size_t i)
+{
+    return (struct tool_host){c->handles[i] ? cache_part(c->handles[i]) : NULL,
+                              xp_span_str(c->hosts[i]), (uint32_t)i};
+}
+
+static bool tool_args_of(const struct call *c, struct xp_arena *a, struct tool_args *out)
+{
+    struct tool_arg *args = xp_arena_alloc(a, (c->args.n + 1) * sizeof *args);
+    for (size_t i = 0; args && i < c->args.n; i++)
+        args[i] = (struct tool_arg){c->args.v[i].name, c->args.v[i].value};
+    *out = (struct tool_args){args, c->args.n, c->op == SHARD_TOOL_CSV};
+    return args != NULL;
+}
+
 static enum xp_status do_tool(struct call *c, struct xp_error *err)
 {
     struct tool_host *hosts = xp_arena_alloc(c->scratch, (c->n + 1) * sizeof *hosts);
-    struct tool_arg *args = xp_arena_alloc(c->scratch, (c->args.n + 1) * sizeof *args);
-    if (!hosts || !args)
+    struct tool_args a;
+    if (!hosts || !tool_args_of(c, c->scratch, &a))
         return xp_fail(err, XP_BUSY, 0, "the memory budget is spent");
     for (size_t i = 0; i < c->n; i++)
-        hosts[i] = (struct tool_host){c->handles[i] ? cache_part(c->handles[i]) : NULL,
-                                      xp_span_str(c->hosts[i]), (uint32_t)i};
-    for (size_t i = 0; i < c->args.n; i++)
-        args[i] = (struct tool_arg){c->args.v[i].name, c->args.v[i].value};
-    struct tool_args a = {args, c->args.n, c->op == SHARD_TOOL_CSV};
+        hosts[i] = host_of(c, i);
 
     if (c->op == SHARD_RUN_TOOLS)
         return xprof_run_tools(hosts, c->n, &c->out, err);
     if (c->op == SHARD_MODULE_LIST)
         return xprof_module_list(hosts, c->n, c->scratch, &c->out, err);
-    return tool_run(c->tool, hosts, c->n, &a, c->scratch, &c->out, err);
+    if (by_host(c))
+        return c->tool->render(xp_buf_all(&c->merged), &a, c->scratch, &c->out, err);
+    return c->tool->answer(hosts, c->n, &a, c->scratch, &c->out, err);
 }
 
 static enum xp_status work(struct call *c, struct xp_error *err)
@@ -369,6 +403,22 @@ static enum xp_work_next run_call(void *ctx)
 
 static void on_ready(void *ctx, enum xp_status status, const struct xp_error *err);
 
+/* Asks for the objects to be looked at next; false: the call is over. */
+static bool open_some(struct call *c)
+{
+    size_t end = by_host(c) && c->waiting + HOSTS_AHEAD < c->n ? c->waiting + HOSTS_AHEAD : c->n;
+    struct xp_error err = {0};
+    for (; c->opened < end; c->opened++) {
+        enum xp_status status =
+            cache_get(c->shard->cache, &c->keys[c->opened], &c->handles[c->opened], &err);
+        if (status != XP_OK) {
+            call_fail(c, status, &err);
+            return false;
+        }
+    }
+    return true;
+}
+
 static void wait_next(struct call *c)
 {
     struct xp_error err;
@@ -385,6 +435,54 @@ static void wait_next(struct call *c)
     }
 }
 
+static void next_object(struct call *c)
+{
+    c->waiting++;
+    if (open_some(c))
+        wait_next(c);
+}
+
+/* The host's partial joins what there is. */
+static enum xp_status map_and_merge(struct call *c, struct xp_arena *a, struct xp_error *err)
+{
+    struct tool_host host = host_of(c, c->waiting);
+    struct xp_span one = {0}, both = {0};
+    struct tool_args args;
+    struct xp_buf merged;
+    if (!a || !tool_args_of(c, a, &args))
+        return xp_fail(err, XP_BUSY, 0, "the memory budget is spent");
+    if (c->cancel && atomic_load(c->cancel))
+        return XP_CANCELLED;
+    XP_TRY(c->tool->map(&host, &args, a, &one, err));
+    XP_TRY(c->tool->merge(xp_buf_all(&c->merged), one, a, &both, err));
+    xp_buf_init(&merged, MERGED_MAX);
+    xp_buf_span(&merged, both);
+    xp_buf_fini(&c->merged);
+    c->merged = merged;
+    return merged.failed ? xp_fail(err, XP_BUSY, 0, "the memory budget is spent") : XP_OK;
+}
+
+static enum xp_work_next map_host(void *ctx)
+{
+    struct call *c = ctx;
+    struct xp_error err = {0};
+    struct xp_arena *a = xp_arena_new(&c->shard->scratch);
+    enum xp_status status = map_and_merge(c, a, &err);
+    xp_arena_free(a);
+    if (status != XP_OK) {
+        call_fail(c, status, &err);
+        return XP_WORK_DONE;
+    }
+    struct cache_handle *h = c->handles[c->waiting];
+    c->handles[c->waiting] = NULL;
+    if (h && c->n >= HOSTS_MANY)
+        cache_put_once(h);
+    else if (h)
+        cache_put(h);
+    next_object(c);
+    return XP_WORK_DONE;
+}
+
 static void on_ready(void *ctx, enum xp_status status, const struct xp_error *err)
 {
     struct call *c = ctx;
@@ -395,8 +493,16 @@ static void on_ready(void *ctx, enum xp_status status, const struct xp_error *er
         call_fail(c, status, err);
         return;
     }
-    c->waiting++;
-    wait_next(c);
+    if (!by_host(c)) {
+        next_object(c);
+        return;
+    }
+    struct xp_error busy;
+    status = xp_workers_post(c->shard->workers, XP_WORK_QUERY, map_host, c);
+    if (status != XP_OK) {
+        xp_fail(&busy, status, 0, "too many requests are waiting; try again in a moment");
+        call_fail(c, status, &busy);
+    }
 }
 
 static enum cache_until until_of(const struct call *c)
@@ -452,7 +558,6 @@ void shard_call(struct shard *s, const struct shard_request *req, shard_answer_f
 {
     struct call *c = call_new(s, req, fn, ctx);
     struct xp_error err = {0};
-    enum xp_status status;
 
     if (req->op == SHARD_TOOL || req->op == SHARD_TOOL_CSV) {
         c->tool = tool_find(xp_span_str(req->tool));
@@ -469,15 +574,8 @@ void shard_call(struct shard *s, const struct shard_request *req, shard_answer_f
     }
     if (answer_known(c))
         return;
-    for (size_t i = 0; i < c->n; i++) {
-        const struct shard_object *o = &req->objects[i];
-        struct cache_key key = {o->store, o->key, o->generation, o->size, o->gz};
-        status = cache_get(s->cache, &key, &c->handles[i], &err);
-        if (status != XP_OK) {
-            call_fail(c, status, &err);
-            return;
-        }
-    }
+    if (!open_some(c))
+        return;
     if (c->op == SHARD_PROGRESS) {
         answer_progress(c);
         return;
