@@ -339,11 +339,36 @@ static void many_askers_at_once_get_whole_parts(void **state)
     xp_buf_fini(&bytes);
 }
 
+static void a_part_for_one_look_is_dropped_unless_others_asked(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct xp_buf bytes = profile(2, 1000);
+    struct xp_error err;
+    struct cache_handle *h[3];
+    set_up(&f, xp_buf_all(&bytes), 0);
+    assert_int_equal(cache_get(f.cache, &f.keys[0], &h[0], &err), XP_OK);
+    assert_int_equal(wait_for(h[0], CACHE_ALL, NULL), XP_OK);
+    cache_put_once(h[0]);
+    assert_int_equal(stats_of(&f).parts, 0);
+
+    assert_int_equal(cache_get(f.cache, &f.keys[0], &h[1], &err), XP_OK);
+    assert_int_equal(cache_get(f.cache, &f.keys[0], &h[2], &err), XP_OK);
+    assert_int_equal(wait_for(h[1], CACHE_ALL, NULL), XP_OK);
+    cache_put(h[2]);
+    cache_put_once(h[1]);
+    assert_int_equal(stats_of(&f).parts, 1);
+    assert_int_equal(stats_of(&f).loads, 2);
+    tear_down(&f);
+    xp_buf_fini(&bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_part_is_loaded_once_for_all_who_ask),
         cmocka_unit_test(unpinned_parts_make_room_and_pinned_ones_do_not),
+        cmocka_unit_test(a_part_for_one_look_is_dropped_unless_others_asked),
         cmocka_unit_test(a_part_larger_than_the_budget_is_busy_and_can_be_asked_for_again),
         cmocka_unit_test(a_load_nobody_waits_for_is_cancelled),
         cmocka_unit_test(a_load_lingers_for_those_who_come_back),
