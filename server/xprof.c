@@ -280,6 +280,19 @@ static bool is_other_tool(struct xp_span tag)
     return false;
 }
 
+static void no_data(struct ask *ask)
+{
+    ask_text(ask, 404, text_type,
+             ask->route->op == SHARD_TOOL_CSV ? XP_SPAN_LIT("No Data Found")
+                                              : XP_SPAN_LIT("No Data"));
+}
+
+/* The one tool of XProf that does not take the absence of a host for all of them. */
+static bool lacks_host(const struct ask *ask, struct xp_span tag)
+{
+    return xp_span_eq(tag, XP_SPAN_LIT("megascale_stats")) && !ask_arg(ask, "host").n;
+}
+
 void xprof_data(struct ask *ask)
 {
     struct xp_span tag = ask_arg(ask, "tag");
@@ -306,12 +319,12 @@ void xprof_data(struct ask *ask)
     }
     if (ask->run->n_hosts == 0)
         no_file(ask, "No xplane file found for run: %.*s, tool: %.*s", ask_arg(ask, "run"), tag);
+    else if (lacks_host(ask, tag))
+        no_data(ask);
     else if (is_tool(tag))
         ask_tool(ask, tag);
     else if (is_other_tool(tag))
         ask_text(ask, 501, text_type, XP_SPAN_LIT("this server does not have that tool yet"));
     else
-        ask_text(ask, 404, text_type,
-                 ask->route->op == SHARD_TOOL_CSV ? XP_SPAN_LIT("No Data Found")
-                                                  : XP_SPAN_LIT("No Data"));
+        no_data(ask);
 }

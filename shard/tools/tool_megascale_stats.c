@@ -120,8 +120,7 @@ static enum xp_status answer(const struct tool_host *hosts, size_t n, const stru
     struct xp_span host = {0};
     struct slack s;
     struct tables t;
-    if (!tool_arg(args, "host", &host) || !host.n)
-        return xp_fail(err, XP_NOT_FOUND, 0, "the host must be given, or ALL_HOSTS");
+    tool_arg(args, "host", &host);
     if (wants_perfetto(args)) {
         if (n != 1 || xp_span_eq(host, XP_SPAN_LIT("ALL_HOSTS")))
             return xp_fail(err, XP_NOT_FOUND, 0, "a trace for Perfetto is of one host");

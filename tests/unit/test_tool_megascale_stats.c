@@ -138,11 +138,12 @@ static void a_host_without_transfers_empties_the_table(void **state)
     json_decref(j);
 }
 
-static void the_host_must_be_said(void **state)
+static void a_trace_is_of_one_host(void **state)
 {
+    static const char *const perfetto[] = {"perfetto=True", NULL};
     (void)state;
-    struct tool_file f = profile(0, true);
-    assert_int_equal(tool_refuses("megascale_stats", &f, 1, NULL), XP_NOT_FOUND);
+    struct tool_file f[2] = {profile(0, true), profile(0, true)};
+    assert_int_equal(tool_refuses("megascale_stats", f, 2, perfetto), XP_NOT_FOUND);
 }
 
 int main(void)
@@ -151,7 +152,7 @@ int main(void)
         cmocka_unit_test(slack_is_what_no_op_took),
         cmocka_unit_test(hosts_are_weighted_by_how_often_it_happened),
         cmocka_unit_test(a_host_without_transfers_empties_the_table),
-        cmocka_unit_test(the_host_must_be_said),
+        cmocka_unit_test(a_trace_is_of_one_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
