@@ -145,8 +145,12 @@ void h2_read_reply(struct peer *p, uint32_t stream, struct h2_reply *r)
 
     *r = (struct h2_reply){.sum = XP_FNV_INIT};
     while (!r->ended && !r->reset && h2_read(p, &f)) {
-        if (f.stream != stream)
+        if (f.stream != stream) {
+            /* What a stream that was reset still sent has used up the connection's window. */
+            if (f.type == H2_DATA && f.n)
+                h2_window(p, 0, (uint32_t)f.n);
             continue;
+        }
         if (f.type == H2_HEADERS)
             r->status = h2_status(&f);
         if (f.type == H2_DATA && f.n) {

@@ -139,8 +139,11 @@ static void reset_in_the_middle_of_a_body_leaves_the_connection_usable(void **st
     open_h2(&p);
     h2_request(&p, 1, "GET", "/size?n=10000000");
     h2_request_at(&p, 3, "GET", "/gz?n=10000000", "localhost", NULL, true);
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 20; i++) {
         assert_true(h2_read(&p, &frame));
+        if (frame.type == H2_DATA && frame.n)
+            h2_window(&p, 0, (uint32_t)frame.n);
+    }
     h2_reset(&p, 1);
     h2_reset(&p, 3);
     h2_request(&p, 5, "GET", "/hello");
