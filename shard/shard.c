@@ -514,7 +514,7 @@ static enum cache_until until_of(const struct call *c)
     case SHARD_WINDOW:
         return whole ? CACHE_ALL : CACHE_FIRST_PLANE;
     default:
-        return CACHE_ALL;
+        return c->tool && c->tool->index_only ? CACHE_INDEXED : CACHE_ALL;
     }
 }
 

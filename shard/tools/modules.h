@@ -3,6 +3,7 @@
  * A module is an event metadata of the plane /host:metadata with the stat "Hlo Proto"; it goes by
  * its own name and the number of its program: jit_f(123). Where there is none at all XProf knows
  * the empty module NO_MODULE. Hosts without a part are passed over.
+ * Parts need not be loaded but for their index: a plane that is not ready is read from the file.
  */
 #ifndef SHARD_MODULES_H
 #define SHARD_MODULES_H

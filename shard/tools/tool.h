@@ -41,6 +41,7 @@ struct tool_host {
 
 struct tool {
     const char *id;
+    bool index_only; /* the parts' index is enough: planes may not be ready yet */
     bool tolerant; /* a file that cannot be read is a host with part NULL; no host at all is fine */
     enum xp_status (*answer)(const struct tool_host *hosts, size_t n, const struct tool_args *args,
                              struct xp_arena *scratch, struct out *out, struct xp_error *err);

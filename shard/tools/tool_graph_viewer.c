@@ -381,4 +381,4 @@ static enum xp_status graph_viewer(const struct tool_host *hosts, size_t n,
 }
 
 const struct tool tool_graph_viewer = {
-    .id = "graph_viewer", .tolerant = true, .answer = graph_viewer};
+    .id = "graph_viewer", .index_only = true, .tolerant = true, .answer = graph_viewer};

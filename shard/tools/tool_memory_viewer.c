@@ -41,4 +41,4 @@ static enum xp_status memory_viewer(const struct tool_host *hosts, size_t n,
 }
 
 const struct tool tool_memory_viewer = {
-    .id = "memory_viewer", .tolerant = true, .answer = memory_viewer};
+    .id = "memory_viewer", .index_only = true, .tolerant = true, .answer = memory_viewer};
