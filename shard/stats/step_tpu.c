@@ -88,7 +88,7 @@ static bool is(struct xp_span category, const char *name)
 
 static void break_down(const struct op_step *s, uint64_t duration_ps, struct step_tpu *t)
 {
-    uint64_t sum = 0, v0_in = 0, v0_out = 0;
+    uint64_t sum = 0, v0_in = 0, v0_out = 0, v0_wait = 0;
     *t = (struct step_tpu){0};
     for (uint32_t i = 0; i < s->ncategories; i++) {
         const struct op_category_time *c = &s->categories[i];
@@ -99,6 +99,8 @@ static void break_down(const struct op_step *s, uint64_t duration_ps, struct ste
             v0_in = c->self_ps;
         else if (is(c->category, "sparsecorev0 outfeed"))
             v0_out = c->self_ps;
+        else if (is(c->category, "sparsecorev0 infeed wait"))
+            v0_wait = c->self_ps;
         else if (is(c->category, "infeed"))
             t->infeed_ps += c->self_ps;
         else if (is(c->category, "outfeed"))
@@ -106,7 +108,8 @@ static void break_down(const struct op_step *s, uint64_t duration_ps, struct ste
         else if (op_kind_of(c->category) & OP_KIND_HOST_XFER)
             t->transfer_ps += c->self_ps;
     }
-    t->sparse_v0_ps = v0_in > v0_out ? v0_in - v0_out : 0;
+    /* What goes out takes as long as what comes in; more than that was waiting. */
+    t->sparse_v0_ps = v0_in ? v0_in - (v0_in < v0_out ? v0_in : v0_out) : v0_wait;
     t->idle_ps = duration_ps - sum;
 }
 
