@@ -1,6 +1,7 @@
 #include "lib/base/hash.h"
 #include "shard/derive/framework_op.h"
 #include "shard/hlo/hlo_text.h"
+#include "shard/stats/hlo_cost.h"
 #include "shard/stats/op_stats_int.h"
 
 /* The programs of a profile: /host:metadata has an event metadata for each, with its HloProto. They
@@ -295,6 +296,8 @@ static bool source_of(struct op_build *b, const struct hlo_module *m, const stru
     struct xp_buf stack;
     xp_buf_init(&stack, (size_t)1 << 20);
     hlo_stack_text(m, meta->stack_frame_id, &stack);
+    if (stack.n)
+        xp_buf_byte(&stack, '\n'); /* as GetOpLocationStack ends each frame */
     struct xp_span s = xp_buf_all(&stack), file = meta->source_file;
     out->line = file.n ? meta->source_line : -1;
     const uint8_t *colon = !file.n && s.n ? memchr(s.p, ':', s.n) : NULL;
@@ -318,6 +321,20 @@ static bool framework_name(struct op_build *b, const struct hlo_meta *meta, stru
     return join(b, meta->op_name, meta->op_type, out);
 }
 
+static bool cost_of(const struct hlo_module *m, const struct hlo_instr *in, struct op_metrics *op)
+{
+    struct hlo_cost cost;
+    if (!hlo_cost_of(m, in, &cost))
+        return false;
+    op->flops = cost.device_flops;
+    op->model_flops = cost.flops;
+    op->bytes = cost.read_bytes + cost.write_bytes;
+    op->memory.known = op->bytes > 0;
+    op->memory.bytes[OP_MEM_HBM][OP_MEM_READ] = cost.read_bytes;
+    op->memory.bytes[OP_MEM_HBM][OP_MEM_WRITE] = cost.write_bytes;
+    return true;
+}
+
 enum xp_status op_hlo_instruction(struct op_build *b, uint64_t program, struct xp_span name,
                                   struct op_metrics *out, struct xp_span *framework_op, bool *found)
 {
@@ -332,5 +349,5 @@ enum xp_status op_hlo_instruction(struct op_build *b, uint64_t program, struct x
         !framework_name(b, &meta, framework_op))
         return op_busy(b);
     out->provenance = *framework_op;
-    return XP_OK;
+    return cost_of(x->m, in, out) ? XP_OK : op_busy(b);
 }

@@ -1,0 +1,320 @@
+#include "shard/stats/hlo_cost.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define ELEMENT_FLOPS 3 /* of an elementwise operation */
+#define CONCAT_FLOPS 6  /* a compare and a branch */
+#define CONCAT_SPLIT_FLOPS                                                                         \
+    400                 /* a warp crosses from one operand to the next: both branches run          \
+                         */
+#define FUSED_MAX 65536 /* instructions of a fusion that are looked at */
+#define ROOTS_MAX 64    /* of an instruction; more count as one */
+
+static double elements(const struct hlo_module *m, uint32_t shape)
+{
+    return (double)hlo_shape_elements(m, shape);
+}
+
+static uint64_t bytes(const struct hlo_module *m, uint32_t shape)
+{
+    int64_t n = hlo_shape_bytes(m, shape, 0);
+    return n > 0 ? (uint64_t)n : 0;
+}
+
+static const bool elementwise[HLO_OP_COUNT] = {
+    [HLO_OP_ABS] = true,
+    [HLO_OP_ACOS] = true,
+    [HLO_OP_ACOSH] = true,
+    [HLO_OP_ADD] = true,
+    [HLO_OP_AND] = true,
+    [HLO_OP_ASIN] = true,
+    [HLO_OP_ASINH] = true,
+    [HLO_OP_ATAN2] = true,
+    [HLO_OP_ATANH] = true,
+    [HLO_OP_BITCAST_CONVERT] = true,
+    [HLO_OP_CBRT] = true,
+    [HLO_OP_CEIL] = true,
+    [HLO_OP_CLAMP] = true,
+    [HLO_OP_CLZ] = true,
+    [HLO_OP_COMPARE] = true,
+    [HLO_OP_COMPLEX] = true,
+    [HLO_OP_CONVERT] = true,
+    [HLO_OP_COPY] = true,
+    [HLO_OP_COSH] = true,
+    [HLO_OP_COSINE] = true,
+    [HLO_OP_DIVIDE] = true,
+    [HLO_OP_ERF] = true,
+    [HLO_OP_EXPONENTIAL] = true,
+    [HLO_OP_EXPM1] = true,
+    [HLO_OP_FLOOR] = true,
+    [HLO_OP_IMAG] = true,
+    [HLO_OP_IS_FINITE] = true,
+    [HLO_OP_LOG] = true,
+    [HLO_OP_LOG1P] = true,
+    [HLO_OP_LOGISTIC] = true,
+    [HLO_OP_MAXIMUM] = true,
+    [HLO_OP_MINIMUM] = true,
+    [HLO_OP_MULTIPLY] = true,
+    [HLO_OP_NEGATE] = true,
+    [HLO_OP_NOT] = true,
+    [HLO_OP_OR] = true,
+    [HLO_OP_POPCNT] = true,
+    [HLO_OP_POWER] = true,
+    [HLO_OP_REAL] = true,
+    [HLO_OP_REDUCE_PRECISION] = true,
+    [HLO_OP_REMAINDER] = true,
+    [HLO_OP_ROUND_NEAREST_AFZ] = true,
+    [HLO_OP_ROUND_NEAREST_EVEN] = true,
+    [HLO_OP_RSQRT] = true,
+    [HLO_OP_SELECT] = true,
+    [HLO_OP_SHIFT_LEFT] = true,
+    [HLO_OP_SHIFT_RIGHT_ARITHMETIC] = true,
+    [HLO_OP_SHIFT_RIGHT_LOGICAL] = true,
+    [HLO_OP_SIGN] = true,
+    [HLO_OP_SINE] = true,
+    [HLO_OP_SINH] = true,
+    [HLO_OP_SQRT] = true,
+    [HLO_OP_STOCHASTIC_CONVERT] = true,
+    [HLO_OP_SUBTRACT] = true,
+    [HLO_OP_TAN] = true,
+    [HLO_OP_TANH] = true,
+    [HLO_OP_XOR] = true,
+};
+
+static bool is_elementwise(enum hlo_opcode op)
+{
+    return (unsigned)op < HLO_OP_COUNT && elementwise[op];
+}
+
+/* --- one instruction --- */
+
+/* Flops of a function of scalars, such as a reduction's. */
+static double function_flops(const struct hlo_module *m, const struct hlo_instr *in)
+{
+    const struct hlo_comp *c = in->called.n ? hlo_comp_at(m, m->refs[in->called.at]) : NULL;
+    double n = 0;
+    for (uint32_t i = 0; c && i < c->instrs.n; i++) {
+        const struct hlo_instr *x = hlo_instr_at(m, c->instrs.at + i);
+        if (x && is_elementwise(x->opcode))
+            n += ELEMENT_FLOPS;
+    }
+    return n;
+}
+
+static double reduce_flops(const struct hlo_module *m, const struct hlo_instr *in)
+{
+    const struct hlo_instr *from = hlo_operand(m, in, 0);
+    const struct hlo_shape *s = &m->shapes[in->shape];
+    double out =
+        elements(m, s->type == HLO_TYPE_TUPLE && s->children.n ? s->children.at : in->shape);
+    return from ? (elements(m, from->shape) - out) * function_flops(m, in) : 0;
+}
+
+static double dot_flops(const struct hlo_module *m, const struct hlo_instr *in)
+{
+    const struct hlo_instr *lhs = hlo_operand(m, in, 0);
+    struct xp_span dims;
+    double n = 2 * elements(m, in->shape);
+    int64_t d;
+    if (!lhs || !hlo_get_span(in->raw, HLO_F_DOT_DIMENSION_NUMBERS, &dims))
+        return 0;
+    const struct hlo_run run = m->shapes[lhs->shape].dims;
+    for (struct hlo_ints it = hlo_ints_open(dims, 1); hlo_ints_next(&it, &d);)
+        n *= d >= 0 && (uint64_t)d < run.n ? (double)m->ints[run.at + (uint32_t)d] : 1;
+    return n;
+}
+
+static double concat_flops(const struct hlo_module *m, const struct hlo_instr *in)
+{
+    const struct hlo_instr *first = hlo_operand(m, in, 0);
+    struct hlo_ints it = hlo_ints_open(in->raw, HLO_F_DIMENSIONS);
+    double per = CONCAT_FLOPS;
+    int64_t d = 0;
+    hlo_ints_next(&it, &d);
+    if (first && d > 0 && (uint64_t)d < m->shapes[first->shape].dims.n &&
+        m->ints[m->shapes[first->shape].dims.at + (uint32_t)d] & 31)
+        per = CONCAT_SPLIT_FLOPS;
+    return per * elements(m, in->shape);
+}
+
+static double flops_of(const struct hlo_module *m, const struct hlo_instr *in)
+{
+    if (in->shape >= m->nshapes)
+        return 0;
+    if (is_elementwise(in->opcode))
+        return ELEMENT_FLOPS * elements(m, in->shape);
+    switch (in->opcode) {
+    case HLO_OP_REDUCE:
+        return reduce_flops(m, in);
+    case HLO_OP_DOT:
+        return dot_flops(m, in);
+    case HLO_OP_CONCATENATE:
+        return concat_flops(m, in);
+    case HLO_OP_MAP:
+        return function_flops(m, in) * elements(m, in->shape);
+    default:
+        return 0;
+    }
+}
+
+/* Of an operand's elements, the part that one run needs. */
+static double needs(const struct hlo_module *m, const struct hlo_instr *in, uint32_t operand)
+{
+    const struct hlo_instr *x = hlo_operand(m, in, operand);
+    bool part = in->opcode == HLO_OP_SLICE || in->opcode == HLO_OP_DYNAMIC_SLICE ||
+                in->opcode == HLO_OP_GATHER;
+    double all = x ? elements(m, x->shape) : 0;
+    return part && operand == 0 && all > 0 ? elements(m, in->shape) / all : 1;
+}
+
+/* --- a fusion --- */
+
+/* An instruction of the fusion. It runs once for each of its roots: the nearest instructions on the
+ * way to the fusion's result whose output is not used element by element. */
+struct fused {
+    double uses; /* as a root */
+    double runs;
+    uint32_t *roots; /* places in the fusion */
+    uint32_t nroots;
+};
+
+struct fusion {
+    const struct hlo_module *m;
+    const struct hlo_comp *c;
+    struct fused *v;
+    uint32_t n;
+};
+
+static bool add_root(struct fused *f, uint32_t root)
+{
+    for (uint32_t i = 0; i < f->nroots; i++)
+        if (f->roots[i] == root)
+            return true;
+    if (f->nroots == ROOTS_MAX)
+        return true;
+    if (!f->roots && !(f->roots = malloc(ROOTS_MAX * sizeof *f->roots)))
+        return false;
+    f->roots[f->nroots++] = root;
+    return true;
+}
+
+static bool passes_on(const struct hlo_instr *in)
+{
+    return is_elementwise(in->opcode) || in->opcode == HLO_OP_TUPLE ||
+           in->opcode == HLO_OP_GET_TUPLE_ELEMENT;
+}
+
+static bool use_operands(struct fusion *f, uint32_t place, const struct hlo_instr *in)
+{
+    for (uint32_t k = 0; k < in->operands.n; k++) {
+        uint32_t at = f->m->refs[in->operands.at + k];
+        if (at < f->c->instrs.at || at - f->c->instrs.at >= f->n)
+            continue;
+        uint32_t to = at - f->c->instrs.at;
+        if (passes_on(in)) {
+            for (uint32_t r = 0; r < f->v[place].nroots; r++)
+                if (!add_root(&f->v[to], f->v[place].roots[r]))
+                    return false;
+            continue;
+        }
+        double all = elements(f->m, f->m->instrs[at].shape);
+        double use = f->v[place].runs * needs(f->m, in, k);
+        f->v[to].uses += all > 0 ? ceil(use * all) / all : 0;
+        if (!add_root(&f->v[to], to))
+            return false;
+    }
+    return true;
+}
+
+/* From the result to the parameters: users come after operands in the file. */
+static bool walk(struct fusion *f, struct hlo_cost *out)
+{
+    for (uint32_t i = f->n; i--;) {
+        const struct hlo_instr *in = &f->m->instrs[f->c->instrs.at + i];
+        struct fused *x = &f->v[i];
+        for (uint32_t r = 0; r < x->nroots; r++)
+            x->runs += f->v[x->roots[r]].uses;
+        out->flops += x->runs * flops_of(f->m, in);
+        if (in->opcode == HLO_OP_PARAMETER)
+            out->read_bytes +=
+                (uint64_t)llround((double)bytes(f->m, in->shape) * (x->runs < 1 ? x->runs : 1));
+        if (!use_operands(f, i, in))
+            return false;
+    }
+    return true;
+}
+
+static bool fusion_cost(const struct hlo_module *m, const struct hlo_instr *in,
+                        struct hlo_cost *out)
+{
+    const struct hlo_comp *c = in->called.n ? hlo_comp_at(m, m->refs[in->called.at]) : NULL;
+    if (!c || !c->instrs.n || c->instrs.n > FUSED_MAX || c->root < c->instrs.at ||
+        c->root - c->instrs.at >= c->instrs.n)
+        return true;
+    struct fusion f = {.m = m, .c = c, .n = c->instrs.n};
+    f.v = calloc(f.n, sizeof *f.v);
+    if (!f.v)
+        return false;
+    uint32_t root = c->root - c->instrs.at;
+    f.v[root].uses = 1;
+    bool ok = add_root(&f.v[root], root) && walk(&f, out);
+    for (uint32_t i = 0; i < f.n; i++)
+        free(f.v[i].roots);
+    free(f.v);
+    out->write_bytes = bytes(m, in->shape);
+    return ok;
+}
+
+/* --- all --- */
+
+static bool moves_nothing(enum hlo_opcode op)
+{
+    switch (op) {
+    case HLO_OP_BITCAST:
+    case HLO_OP_CALL:
+    case HLO_OP_CONDITIONAL:
+    case HLO_OP_CONSTANT:
+    case HLO_OP_CUSTOM_CALL:
+    case HLO_OP_GET_TUPLE_ELEMENT:
+    case HLO_OP_PARAMETER:
+    case HLO_OP_TUPLE:
+    case HLO_OP_WHILE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* By the widest operand, whose type the hardware's rate depends on. */
+static double device_part(const struct hlo_module *m, const struct hlo_instr *in)
+{
+    uint32_t most = 0;
+    for (uint32_t k = 0; k < in->operands.n; k++) {
+        const struct hlo_instr *x = hlo_operand(m, in, k);
+        uint32_t bits = x && x->shape < m->nshapes ? hlo_type_bits(m->shapes[x->shape].type) : 0;
+        most = bits > most ? bits : most;
+    }
+    return most == 8 ? 0.5 : most == 4 ? 0.25 : 1;
+}
+
+bool hlo_cost_of(const struct hlo_module *m, const struct hlo_instr *in, struct hlo_cost *out)
+{
+    *out = (struct hlo_cost){0};
+    if (in->shape >= m->nshapes)
+        return true;
+    if (in->opcode == HLO_OP_FUSION) {
+        if (!fusion_cost(m, in, out))
+            return false;
+    } else if (!moves_nothing(in->opcode)) {
+        out->flops = flops_of(m, in);
+        out->write_bytes = bytes(m, in->shape);
+        for (uint32_t k = 0; k < in->operands.n; k++) {
+            const struct hlo_instr *x = hlo_operand(m, in, k);
+            out->read_bytes +=
+                x ? (uint64_t)llround((double)bytes(m, x->shape) * needs(m, in, k)) : 0;
+        }
+    }
+    out->device_flops = floor(out->flops * device_part(m, in));
+    return true;
+}

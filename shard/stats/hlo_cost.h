@@ -1,0 +1,25 @@
+/* shard/stats/hlo_cost.h - what one run of an HLO instruction costs on a GPU: flops and bytes.
+ *
+ * The rules are those of XLA's cost analysis for GPUs as XProf uses it. Elementwise operations
+ * count some flops an element, a reduction as many as its function for every element that goes, a
+ * dot two for every product. A fusion costs what its instructions cost, each as often as the
+ * fusion's root needs it, and the bytes of its parameters and its output.
+ *
+ * What is not known costs 0: convolutions, calls to libraries, control flow. Operations that take
+ * many cycles (exponential, ...) count as the cheap ones do: XLA has a table by device for them.
+ */
+#ifndef SHARD_HLO_COST_H
+#define SHARD_HLO_COST_H
+
+#include "shard/hlo/hlo.h"
+
+struct hlo_cost {
+    double flops;        /* as the model has them */
+    double device_flops; /* 8 bit operands count half, 4 bit ones a quarter */
+    uint64_t read_bytes, write_bytes;
+};
+
+/* False: memory is out. */
+bool hlo_cost_of(const struct hlo_module *m, const struct hlo_instr *in, struct hlo_cost *out);
+
+#endif
