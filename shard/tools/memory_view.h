@@ -2,9 +2,9 @@
  *
  * One memory space (colour) at a time. An allocation is indefinite when it lasts for the whole run:
  * an entry parameter, a constant, or perhaps live at the end. The others are filled and emptied by
- * a heap trace, but for thread-local ones, which have none: ALLOC adds a buffer, SHARE_WITH lets one use another's memory, FREE
- * takes it away when nobody shares it any more. memory_view_make plays the trace and keeps what the
- * heap held before each event and what was live at its highest.
+ * a heap trace, but for thread-local ones, which have none: ALLOC adds a buffer, SHARE_WITH lets
+ * one use another's memory, FREE takes it away when nobody shares it any more. memory_view_make
+ * plays the trace and keeps what the heap held before each event and what was live at its highest.
  *
  * Ids are indices of the module's tables; all memory is of the arena given. What the bytes say
  * wrongly (a buffer freed twice, two allocations in one trace) is XP_NOT_FOUND: XProf has no answer
@@ -46,8 +46,8 @@ struct memory_view {
     struct xp_span *names;
     uint32_t nsteps;
     int64_t peak, peak_unpadded; /* of the trace */
-    uint32_t peak_step;
-    int64_t indefinite; /* bytes of indefinite allocations that hold a buffer */
+    uint32_t peak_step;          /* the event that first reaches it */
+    int64_t indefinite;          /* bytes of indefinite allocations that hold a buffer */
     struct memory_object *objects;
     uint32_t nobjects;
 };
