@@ -40,6 +40,7 @@ struct trace_event {
     uint32_t line; /* in derive->lines */
     uint32_t serial;
     uint32_t track; /* TRACE_COUNTER, TRACE_ASYNC: in host->tracks, + 1 */
+    uint32_t moved; /* in host->moved, + 1; 0: it is what it seems */
     bool middle;    /* of a flow on a TPU: not filtered any more */
 };
 
@@ -73,6 +74,13 @@ struct trace_track {
     struct xp_span name;
 };
 
+/* An event that XProf shows in the place of another. */
+struct trace_moved {
+    int64_t begin_ps; /* shown as its begin */
+    bool has_args;
+    struct trace_event args; /* whose arguments are shown */
+};
+
 struct trace_flows; /* trace_flows.c */
 
 struct trace_host {
@@ -88,6 +96,7 @@ struct trace_host {
     bool tpu;
     const struct trace_flows *flows; /* hosts that are filtered */
     struct vec events;               /* struct trace_event: the answer */
+    struct vec moved;                /* struct trace_moved */
 };
 
 struct trace_request {
@@ -189,6 +198,11 @@ enum xp_status trace_strung_make(struct trace_host *h, uint32_t row,
                                  const struct trace_flow_event *flows, uint32_t nflows,
                                  struct xp_arena *arena, struct trace_strung *s,
                                  struct xp_error *err);
+bool trace_row_is_strung(const struct trace_host *h, const struct trace_row *row, uint64_t *n);
+/* The same for a row in order of time. False when memory is out. */
+bool trace_row_order(const struct trace_host *h, const struct trace_row *row,
+                     const struct trace_flow_event *flows, uint32_t nflows, struct xp_arena *arena,
+                     struct trace_strung *s);
 /* The loaded events, in the order in which XProf filters them. False when memory is out. */
 bool trace_strung_events(const struct trace_strung *s, const struct trace_window *win,
                          struct vec *out);
@@ -204,6 +218,15 @@ enum xp_status trace_select_window(struct trace *t, struct trace_host *h);
 enum xp_status trace_select_search(struct trace *t, struct trace_host *h);
 /* XP_NOT_FOUND: no such event. */
 enum xp_status trace_select_event(struct trace *t, struct trace_host *h);
+
+/* The middle of a flow on a TPU, shown with full_dma only. */
+bool trace_is_middle(const struct trace *t, const struct trace_host *h, struct derive_eye *eye,
+                     const struct trace_event *e);
+
+/* --- trace_table.c --- */
+/* Is a row strung, and the host small enough for what follows? */
+bool trace_is_strung(const struct trace_host *h);
+enum xp_status trace_table_search(struct trace *t, struct trace_host *h);
 
 /* --- trace_serial.c --- */
 enum xp_status trace_serials(struct trace_host *h, const struct out *out, struct xp_error *err);

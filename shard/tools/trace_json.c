@@ -165,6 +165,16 @@ static void write_device(struct json_work *w, const struct trace_host *h,
 
 /* --- events --- */
 
+static const struct trace_moved *moved(const struct json_work *w, const struct trace_event *e)
+{
+    return e->moved ? &VEC(w->h->moved, struct trace_moved)[e->moved - 1] : NULL;
+}
+
+static int64_t shown_begin(const struct json_work *w, const struct trace_event *e)
+{
+    return e->moved ? moved(w, e)->begin_ps : e->begin_ps;
+}
+
 static struct derive_eye *eye_of(struct json_work *w, uint32_t line)
 {
     if (!w->looked[line]) {
@@ -214,7 +224,7 @@ static uint8_t *put_ids(const struct json_work *w, uint8_t *p, const struct trac
         p = trace_put_u64(p, group < 0 ? -(uint64_t)group : (uint64_t)group);
         *comma = ",";
     }
-    if (w->t->uid) {
+    if (w->t->uid || (e->moved && !moved(w, e)->has_args)) {
         if (**comma)
             *p++ = ',';
         p = trace_put_lit(p, "\"uid\":");
@@ -237,7 +247,8 @@ static void write_args(struct json_work *w, const struct trace_event *e, int64_t
     p = trace_put_lit(p, ",\"args\":{");
     p = put_ids(w, p, e, group, &comma);
     b->n = (size_t)(p - b->p);
-    for (size_t i = 0; w->t->all_args && i < w->args.n; i++) {
+    bool all = w->t->all_args && (!e->moved || moved(w, e)->has_args);
+    for (size_t i = 0; all && i < w->args.n; i++) {
         const struct trace_arg *a = &VEC(w->args, struct trace_arg)[i];
         if (a->special || a->type == TRACE_ARG_BYTES)
             continue;
@@ -298,7 +309,7 @@ static void write_complete(struct json_work *w, struct derive_eye *eye, const st
     p = trace_put_lit(p, ",\"name\":");
     p = (uint8_t *)memcpy(p, name.p, name.n) + name.n;
     p = trace_put_lit(p, ",\"ts\":");
-    p = trace_put_us(p, e->begin_ps);
+    p = trace_put_us(p, shown_begin(w, e));
     p = trace_put_lit(p, ",\"dur\":");
     int64_t dur = e->end_ps - e->begin_ps;
     p = trace_put_us(p, dur > 0 ? dur : 1);
@@ -340,11 +351,12 @@ static void write_async(struct json_work *w, struct derive_eye *eye, const struc
         return;
     struct xp_span name = name_of(w, eye, de);
     const char *category = derive_category(f.category);
-    write_async_end(w, e, f.id, category, name, ph[f.dir & 3], true, e->begin_ps, group);
+    write_async_end(w, e, f.id, category, name, ph[f.dir & 3], true, shown_begin(w, e), group);
     if (f.dir != DERIVE_DIR_BOTH)
         return;
     xp_buf_byte(w->b, ',');
-    write_async_end(w, e, f.id, category, name, "e", false, e->end_ps, group);
+    write_async_end(w, e, f.id, category, name, "e", false,
+                    shown_begin(w, e) + (e->end_ps - e->begin_ps), group);
 }
 
 static enum xp_status load_args(struct json_work *w, struct derive_eye *eye,
@@ -407,8 +419,9 @@ static enum xp_status write_event(struct json_work *w, const struct trace_event 
     struct derive_eye *eye = eye_of(w, e->line);
     struct derive_event de = trace_derive_event(e);
     int64_t group = derive_group(eye, &de);
+    const struct trace_event *from = e->moved && moved(w, e)->has_args ? &moved(w, e)->args : e;
     if (w->t->all_args)
-        XP_TRY(load_args(w, eye, e));
+        XP_TRY(load_args(w, eye_of(w, from->line), from));
     separate(w);
     if (e->track)
         write_async(w, eye, e, &de, group);

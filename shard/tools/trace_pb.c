@@ -150,8 +150,10 @@ static enum xp_status put_event(struct pb_work *w, struct trace_host *h,
     struct derive_event de = trace_derive_event(e);
     uint32_t name;
     derive_look(&eye, h->d, &h->d->lines[e->line]);
-    xp_pb_put_varint(&w->deltas, (uint64_t)(e->begin_ps - *last));
-    *last = e->begin_ps;
+    int64_t begin_ps =
+        e->moved ? VEC(h->moved, struct trace_moved)[e->moved - 1].begin_ps : e->begin_ps;
+    xp_pb_put_varint(&w->deltas, (uint64_t)begin_ps - (uint64_t)*last);
+    *last = begin_ps;
     w->one.n = 0;
     if (kind == TRACE_COUNTER) {
         XP_TRY(put_counter(w, h, &eye, e));

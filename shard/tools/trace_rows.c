@@ -37,6 +37,7 @@ void trace_host_fini(struct trace_host *h)
     vec_free(&h->tracks);
     free(h->track_table);
     vec_free(&h->events);
+    vec_free(&h->moved);
 }
 
 bool trace_hidden(const struct trace_host *h, const struct derive_line *l, uint32_t name)

@@ -124,6 +124,7 @@ static bool search_lane(struct search *s, const struct trace_row *row, const str
                                     tl->line,
                                     0,
                                     0,
+                                    0,
                                     false};
             struct derive_event de = trace_derive_event(&e);
             struct derive_flow flow;
@@ -152,8 +153,19 @@ static bool search_lane(struct search *s, const struct trace_row *row, const str
     return true;
 }
 
+bool trace_is_middle(const struct trace *t, const struct trace_host *h, struct derive_eye *eye,
+                     const struct trace_event *e)
+{
+    struct derive_event de = trace_derive_event(e);
+    struct derive_flow flow;
+    return h->tpu && !t->req.full_dma && h->d->planes[eye->line->plane].tpu &&
+           derive_flow(eye, &de, &flow) && flow.dir == DERIVE_DIR_BOTH;
+}
+
 enum xp_status trace_select_search(struct trace *t, struct trace_host *h)
 {
+    if (trace_is_strung(h))
+        return trace_table_search(t, h);
     struct search s = {.t = t, .h = h};
     bool ok = true, any = false;
     uint32_t line = UINT32_MAX;

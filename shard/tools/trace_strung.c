@@ -24,8 +24,18 @@ static int file_order(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
+static int time_order(const void *a, const void *b)
+{
+    const struct trace_event *x = a, *y = b;
+    if (x->begin_ps != y->begin_ps)
+        return x->begin_ps < y->begin_ps ? -1 : 1;
+    if (x->end_ps != y->end_ps)
+        return x->end_ps > y->end_ps ? -1 : 1;
+    return file_order(a, b);
+}
+
 /* Lines made by XProf and those of TensorCores are sorted before. */
-static bool is_strung(const struct trace_host *h, const struct trace_row *row, uint64_t *n)
+bool trace_row_is_strung(const struct trace_host *h, const struct trace_row *row, uint64_t *n)
 {
     const struct trace_lane *lanes = VEC(h->lanes, struct trace_lane) + row->first_lane;
     int64_t last = INT64_MIN;
@@ -44,7 +54,8 @@ static bool is_strung(const struct trace_host *h, const struct trace_row *row, u
     return strung && *n <= STRUNG_MAX;
 }
 
-static bool gather(const struct trace_host *h, const struct trace_row *row, struct vec *out)
+static bool gather(const struct trace_host *h, const struct trace_row *row,
+                   int (*order)(const void *, const void *), struct vec *out)
 {
     struct lane_event ev[LANE_BLOCK];
     for (uint32_t i = 0; i < row->nlanes; i++) {
@@ -66,7 +77,7 @@ static bool gather(const struct trace_host *h, const struct trace_row *row, stru
             }
     }
     if (out->n)
-        qsort(out->p, out->n, sizeof(struct trace_event), file_order);
+        qsort(out->p, out->n, sizeof(struct trace_event), order);
     return true;
 }
 
@@ -98,18 +109,13 @@ static bool decide(struct trace_strung *s, const struct trace_flow_event *flows,
     return ok;
 }
 
-enum xp_status trace_strung_make(struct trace_host *h, uint32_t r,
-                                 const struct trace_flow_event *flows, uint32_t nflows,
-                                 struct xp_arena *arena, struct trace_strung *s,
-                                 struct xp_error *err)
+static bool order_row(const struct trace_host *h, const struct trace_row *row,
+                      int (*order)(const void *, const void *),
+                      const struct trace_flow_event *flows, uint32_t nflows, struct xp_arena *arena,
+                      struct trace_strung *s)
 {
-    const struct trace_row *row = &VEC(h->rows, struct trace_row)[r];
-    uint64_t n;
-    *s = (struct trace_strung){0};
-    if (row->counter || !is_strung(h, row, &n))
-        return XP_OK;
     struct vec events = {0};
-    bool ok = gather(h, row, &events);
+    bool ok = gather(h, row, order, &events);
     if (ok && events.n) {
         s->n = (uint32_t)events.n;
         s->events = xp_arena_alloc(arena, events.n * sizeof *s->events);
@@ -120,7 +126,28 @@ enum xp_status trace_strung_make(struct trace_host *h, uint32_t r,
         ok = ok && decide(s, flows, nflows);
     }
     vec_free(&events);
-    return ok ? XP_OK : trace_busy(err);
+    return ok;
+}
+
+bool trace_row_order(const struct trace_host *h, const struct trace_row *row,
+                     const struct trace_flow_event *flows, uint32_t nflows, struct xp_arena *arena,
+                     struct trace_strung *s)
+{
+    *s = (struct trace_strung){0};
+    return order_row(h, row, time_order, flows, nflows, arena, s);
+}
+
+enum xp_status trace_strung_make(struct trace_host *h, uint32_t r,
+                                 const struct trace_flow_event *flows, uint32_t nflows,
+                                 struct xp_arena *arena, struct trace_strung *s,
+                                 struct xp_error *err)
+{
+    const struct trace_row *row = &VEC(h->rows, struct trace_row)[r];
+    uint64_t n;
+    *s = (struct trace_strung){0};
+    if (row->counter || !trace_row_is_strung(h, row, &n))
+        return XP_OK;
+    return order_row(h, row, file_order, flows, nflows, arena, s) ? XP_OK : trace_busy(err);
 }
 
 static int turn_order(const void *a, const void *b)
