@@ -1,0 +1,169 @@
+#include "shard/stats/hlo_cost.h"
+
+#include "tests/unit/unit.h"
+#include "tests/unit/xspace_make.h"
+
+enum { F32 = 11, S8 = 2, TUPLE = 13 };
+
+struct instr {
+    int64_t id;
+    const char *name, *opcode;
+    int type;
+    int64_t dims[2];
+    int ndims;
+    int64_t operands[3];
+    int noperands;
+    int64_t called;    /* computation, or 0 */
+    int64_t dimension; /* of a concatenate, or -1 */
+};
+
+static void put_instr(struct xp_buf *comp, const struct instr *in)
+{
+    struct xp_buf m = make_message(), shape = make_message();
+    make_text(&m, 1, in->name);
+    make_text(&m, 2, in->opcode);
+    xp_pb_put_u64(&shape, 2, (uint64_t)in->type);
+    for (int i = 0; i < in->ndims; i++)
+        xp_pb_put_u64(&shape, 3, (uint64_t)in->dims[i]);
+    make_put(&m, 3, &shape);
+    if (in->dimension >= 0)
+        xp_pb_put_u64(&m, 14, (uint64_t)in->dimension);
+    xp_pb_put_u64(&m, 35, (uint64_t)in->id);
+    for (int i = 0; i < in->noperands; i++)
+        xp_pb_put_u64(&m, 36, (uint64_t)in->operands[i]);
+    if (in->called)
+        xp_pb_put_u64(&m, 38, (uint64_t)in->called);
+    make_put(comp, 2, &m);
+}
+
+static void put_comp(struct xp_buf *module, int64_t id, int64_t root, bool fusion,
+                     const struct instr *v, size_t n)
+{
+    struct xp_buf c = make_message();
+    make_text(&c, 1, "c");
+    for (size_t i = 0; i < n; i++)
+        put_instr(&c, &v[i]);
+    xp_pb_put_u64(&c, 5, (uint64_t)id);
+    xp_pb_put_u64(&c, 6, (uint64_t)root);
+    xp_pb_put_u64(&c, 7, fusion);
+    make_put(module, 3, &c);
+}
+
+/* Of the first instruction called `name`. */
+static struct hlo_cost cost_in(struct xp_buf *module, const char *name)
+{
+    struct xp_buf proto = make_message();
+    struct xp_arena *a = xp_arena_new(NULL);
+    struct hlo_module *m;
+    struct hlo_cost cost;
+    struct xp_error err = {0};
+    make_put(&proto, 1, module);
+    assert_int_equal(hlo_decode(xp_buf_all(&proto), a, &m, &err), XP_OK);
+    uint32_t i = hlo_instr_by_name(m, xp_span_str(name));
+    assert_true(i != HLO_NONE);
+    assert_true(hlo_cost_of(m, &m->instrs[i], &cost));
+    xp_arena_free(a);
+    xp_buf_fini(&proto);
+    return cost;
+}
+
+static void elementwise_operations_cost_by_the_element(void **state)
+{
+    (void)state;
+    static const struct instr v[] = {
+        {1, "p", "parameter", F32, {4, 8}, 2, {0}, 0, 0, -1},
+        {2, "add", "add", F32, {4, 8}, 2, {1, 1}, 2, 0, -1},
+    };
+    struct xp_buf module = make_message();
+    put_comp(&module, 1, 2, false, v, 2);
+    struct hlo_cost c = cost_in(&module, "add");
+    assert_true(c.flops == 3 * 32);
+    assert_int_equal(c.read_bytes, 2 * 128);
+    assert_int_equal(c.write_bytes, 128);
+}
+
+static void a_fusion_computes_a_shared_value_once_and_reads_it_once(void **state)
+{
+    (void)state;
+    static const struct instr inner[] = {
+        {1, "p", "parameter", F32, {32}, 1, {0}, 0, 0, -1},
+        {2, "neg", "negate", F32, {32}, 1, {1}, 1, 0, -1},
+        {3, "wide", "broadcast", F32, {32, 10}, 2, {2}, 1, 0, -1},
+        {4, "mul", "multiply", F32, {32, 10}, 2, {3, 3}, 2, 0, -1},
+    };
+    static const struct instr outer[] = {
+        {10, "q", "parameter", F32, {32}, 1, {0}, 0, 0, -1},
+        {11, "fusion", "fusion", F32, {32, 10}, 2, {10}, 1, 1, -1},
+    };
+    struct xp_buf module = make_message();
+    put_comp(&module, 1, 4, true, inner, 4);
+    put_comp(&module, 2, 11, false, outer, 2);
+    struct hlo_cost c = cost_in(&module, "fusion");
+    assert_true(c.flops == 3 * 320 + 3 * 32);
+    assert_int_equal(c.read_bytes, 128);
+    assert_int_equal(c.write_bytes, 1280);
+}
+
+static void a_concatenation_across_warps_costs_both_branches(void **state)
+{
+    (void)state;
+    struct instr v[] = {
+        {1, "p", "parameter", F32, {32, 1}, 2, {0}, 0, 0, -1},
+        {2, "cat", "concatenate", F32, {32, 2}, 2, {1, 1}, 2, 0, 1},
+    };
+    struct xp_buf module = make_message();
+    put_comp(&module, 1, 2, false, v, 2);
+    assert_true(cost_in(&module, "cat").flops == 400 * 64);
+    module = make_message();
+    v[1].dimension = 0;
+    v[1].dims[0] = 64, v[1].dims[1] = 1;
+    put_comp(&module, 1, 2, false, v, 2);
+    assert_true(cost_in(&module, "cat").flops == 6 * 64);
+}
+
+static void narrow_operands_run_faster(void **state)
+{
+    (void)state;
+    static const struct instr v[] = {
+        {1, "p", "parameter", S8, {16}, 1, {0}, 0, 0, -1},
+        {2, "add", "add", S8, {16}, 1, {1, 1}, 2, 0, -1},
+    };
+    struct xp_buf module = make_message();
+    put_comp(&module, 1, 2, false, v, 2);
+    struct hlo_cost c = cost_in(&module, "add");
+    assert_true(c.flops == 48 && c.device_flops == 24);
+}
+
+static void broken_modules_cost_something_finite(void **state)
+{
+    (void)state;
+    static const struct instr inner[] = {
+        {1, "a", "add", F32, {8}, 1, {2, 2}, 2, 0, -1}, /* uses what comes later */
+        {2, "b", "add", F32, {8}, 1, {1, 99}, 2, 0, -1},
+    };
+    static const struct instr outer[] = {
+        {11, "fusion", "fusion", F32, {8}, 1, {11}, 1, 1, -1}, /* its own operand */
+        {12, "lost", "fusion", F32, {8}, 1, {77}, 1, 55, -1},
+        {13, "red", "reduce", F32, {8}, 1, {0}, 0, 0, -1},
+    };
+    static const char *const names[] = {"fusion", "lost", "red"};
+    for (int i = 0; i < 3; i++) {
+        struct xp_buf module = make_message();
+        put_comp(&module, 1, 2, true, inner, 2);
+        put_comp(&module, 2, 11, false, outer, 3);
+        struct hlo_cost c = cost_in(&module, names[i]);
+        assert_true(c.flops >= 0 && c.flops < 1e6);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(elementwise_operations_cost_by_the_element),
+        cmocka_unit_test(a_fusion_computes_a_shared_value_once_and_reads_it_once),
+        cmocka_unit_test(a_concatenation_across_warps_costs_both_branches),
+        cmocka_unit_test(narrow_operands_run_faster),
+        cmocka_unit_test(broken_modules_cost_something_finite),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
