@@ -100,27 +100,36 @@ static bool find_flows(struct flows_work *w)
 /* --- in which order --- */
 
 struct order_key {
-    const struct trace_flow_event *e;
-    uint32_t device, row;
-    struct xp_span name;
+    int64_t begin_ps;
+    uint32_t event, row;
 };
+
+static struct xp_span flow_name(const struct trace_host *h, const struct trace_flow_event *e)
+{
+    if (e->async)
+        return VEC(h->tracks, struct trace_track)[e->track_name].name;
+    return part_event_name(h->part, &h->part->planes[h->d->lines[e->line].plane], e->name);
+}
 
 static int global_order(const void *a, const void *b, void *ctx)
 {
-    (void)ctx;
-    const struct order_key *x = a, *y = b;
-    if (x->e->begin_ps != y->e->begin_ps)
-        return x->e->begin_ps < y->e->begin_ps ? -1 : 1;
-    if (x->e->end_ps != y->e->end_ps)
-        return x->e->end_ps > y->e->end_ps ? -1 : 1;
-    if (x->device != y->device)
-        return x->device < y->device ? -1 : 1;
-    if (x->e->async != y->e->async)
-        return x->e->async ? 1 : -1;
-    if (!x->e->async && x->row != y->row)
-        return x->row < y->row ? -1 : 1;
-    int c = xp_span_cmp(x->name, y->name);
-    return c ? c : (x->e->at > y->e->at) - (x->e->at < y->e->at);
+    const struct order_key *p = a, *q = b;
+    if (p->begin_ps != q->begin_ps)
+        return p->begin_ps < q->begin_ps ? -1 : 1;
+    const struct flows_work *w = ctx;
+    const struct trace_flow_event *x = &VEC(w->events, struct trace_flow_event)[p->event],
+                                  *y = &VEC(w->events, struct trace_flow_event)[q->event];
+    const struct trace_row *rows = w->h->rows.p;
+    if (x->end_ps != y->end_ps)
+        return x->end_ps > y->end_ps ? -1 : 1;
+    if (rows[p->row].device != rows[q->row].device)
+        return rows[p->row].device < rows[q->row].device ? -1 : 1;
+    if (x->async != y->async)
+        return x->async ? 1 : -1;
+    if (!x->async && p->row != q->row)
+        return p->row < q->row ? -1 : 1;
+    int c = xp_span_cmp(flow_name(w->h, x), flow_name(w->h, y));
+    return c ? c : (x->at > y->at) - (x->at < y->at);
 }
 
 /* --- deciding --- */
@@ -234,19 +243,14 @@ static bool decide_all(struct flows_work *w)
     w->last = calloc(h->tracks.n * FLOW_LAYERS + 1, sizeof *w->last);
     w->has_last = calloc(h->tracks.n * FLOW_LAYERS + 1, sizeof *w->has_last);
     bool ok = keys && w->states && w->vis && w->last && w->has_last;
+    const struct trace_flow_event *ev = w->events.p;
     for (uint32_t r = 0; ok && r < h->rows.n; r++)
-        for (uint32_t i = 0; i < w->rows[r].n; i++) {
-            struct trace_flow_event *e =
-                &VEC(w->events, struct trace_flow_event)[w->rows[r].first + i];
-            keys[at++] = (struct order_key){
-                e, VEC(h->rows, struct trace_row)[r].device, r,
-                e->async ? VEC(h->tracks, struct trace_track)[e->track_name].name
-                         : part_event_name(h->part, &h->part->planes[h->d->lines[e->line].plane],
-                                           e->name)};
-        }
-    ok = ok && trace_merge_sort(keys, n, sizeof *keys, global_order, NULL);
+        for (uint32_t i = 0; i < w->rows[r].n; i++)
+            keys[at++] =
+                (struct order_key){ev[w->rows[r].first + i].begin_ps, w->rows[r].first + i, r};
+    ok = ok && trace_merge_sort(keys, n, sizeof *keys, global_order, w);
     for (size_t i = 0; ok && i < n; i++)
-        ok = decide(w, (struct trace_flow_event *)keys[i].e, keys[i].row);
+        ok = decide(w, &VEC(w->events, struct trace_flow_event)[keys[i].event], keys[i].row);
     for (size_t i = 0; w->vis && i < h->rows.n * FLOW_LAYERS; i++)
         vec_free(&w->vis[i].ends);
     free(keys);

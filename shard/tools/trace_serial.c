@@ -2,7 +2,11 @@
 #include "shard/tools/trace_merge.h"
 
 /* Serials: the answered events meet all events of the host that begin with one of them. Begins
- * are looked up lane by lane, block by block; groups of one begin are then put in XProf's order. */
+ * are looked up lane by lane, block by block. Each event so met counts for the answered ones that
+ * come after it in XProf's order; where very many begin together, all that do are gathered and
+ * sorted instead. */
+
+#define TOGETHER_MAX 64 /* answered events of one begin that are counted for one by one */
 
 struct peer {
     uint32_t group; /* which begin */
@@ -13,22 +17,30 @@ struct peer {
     bool async, answered;
 };
 
+struct answered {
+    int64_t begin_ps;
+    uint32_t event;
+};
+
 struct serials {
     struct trace_host *h;
     const struct out *out;
     int64_t *begins; /* ascending, distinct */
-    uint8_t *many;   /* is there more than one event? */
     size_t nbegins;
+    struct answered *by; /* all answered events, by begin */
+    uint32_t *first;     /* of each begin, in `by` */
+    uint32_t *row_of;    /* of each line */
+    bool gather;
     struct vec peers;
     struct derive_eye *eyes; /* one a line, looked with when needed */
     bool *looked;
 };
 
-static int i64_order(const void *a, const void *b, void *ctx)
+static int begin_order(const void *a, const void *b, void *ctx)
 {
     (void)ctx;
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
+    const struct answered *x = a, *y = b;
+    return (x->begin_ps > y->begin_ps) - (x->begin_ps < y->begin_ps);
 }
 
 static struct derive_eye *eye_of(struct serials *s, uint32_t line)
@@ -135,6 +147,40 @@ static bool next_block(const struct serials *s, const struct trace_lane *tl, uin
     return false;
 }
 
+/* Is the event before the answered one, of the same begin? */
+static bool precedes(struct serials *s, const struct peer *p, const struct trace_event *e)
+{
+    if (p->end_ps != e->end_ps)
+        return p->end_ps > e->end_ps;
+    const struct trace_row *rows = s->h->rows.p;
+    uint32_t row = s->row_of[e->line];
+    if (rows[p->row].device != rows[row].device)
+        return rows[p->row].device < rows[row].device;
+    bool async = is_async(s, &rows[p->row], p, e->begin_ps);
+    if (async != (e->track != 0))
+        return !async;
+    if (!async && p->row != row)
+        return p->row < row;
+    if (p->line != e->line)
+        return p->line < e->line;
+    return p->at < e->at;
+}
+
+static void count_peer(struct serials *s, uint32_t r, const struct trace_lane *tl,
+                       const struct lane_event *ev, size_t group)
+{
+    struct trace_host *h = s->h;
+    if (VEC(h->rows, struct trace_row)[r].may_hide &&
+        trace_hidden(h, &h->d->lines[tl->line], ev->name))
+        return;
+    struct peer p = {(uint32_t)group, r,    tl->base_ps + ev->end_ps, ev->at, ev->name, tl->line,
+                     false,           false};
+    for (uint32_t i = s->first[group]; i < s->first[group + 1]; i++) {
+        struct trace_event *e = &VEC(h->events, struct trace_event)[s->by[i].event];
+        e->serial += precedes(s, &p, e);
+    }
+}
+
 /* Which of n begins of events are answered ones from number k on, and which. */
 static size_t match(const struct serials *s, int64_t base_ps, const int64_t *begins, size_t n,
                     size_t k, uint32_t *event, uint32_t *group)
@@ -171,7 +217,9 @@ static bool lane_peers(struct serials *s, uint32_t r, const struct trace_lane *t
         lane_seek_ord(&c, tl->lane, b * LANE_BLOCK);
         lane_next_block(&c, ev);
         for (size_t i = 0; i < n; i++)
-            if (!add_peer(s, r, tl, &ev[event[i]], group[i]))
+            if (!s->gather)
+                count_peer(s, r, tl, &ev[event[i]], group[i]);
+            else if (!add_peer(s, r, tl, &ev[event[i]], group[i]))
                 return false;
     }
     return true;
@@ -261,41 +309,95 @@ static void settle(struct serials *s, const uint32_t *first)
     h->events.n = kept;
 }
 
+static bool same_event(const struct trace_event *a, const struct trace_event *b)
+{
+    return a->line == b->line && a->at == b->at && a->end_ps == b->end_ps;
+}
+
+/* After counting: events that nothing tells apart follow each other; late ones are lost. */
+static void settle_counts(struct serials *s)
+{
+    struct trace_event *ev = s->h->events.p;
+    for (size_t g = 0; g < s->nbegins; g++)
+        for (uint32_t i = s->first[g] + 1; i < s->first[g + 1]; i++)
+            for (uint32_t k = s->first[g]; k < i; k++)
+                ev[s->by[i].event].serial += same_event(&ev[s->by[i].event], &ev[s->by[k].event]);
+    size_t kept = 0;
+    for (size_t i = 0; i < s->h->events.n; i++)
+        if (ev[i].serial <= TRACE_SERIAL_MAX)
+            ev[kept++] = ev[i];
+    s->h->events.n = kept;
+}
+
 static bool serials_init(struct serials *s)
 {
     s->eyes = malloc((s->h->d->nlines + 1) * sizeof *s->eyes);
     s->looked = calloc(s->h->d->nlines + 1, sizeof *s->looked);
-    return s->eyes && s->looked;
+    s->row_of = calloc(s->h->d->nlines + 1, sizeof *s->row_of);
+    if (!s->eyes || !s->looked || !s->row_of)
+        return false;
+    for (uint32_t r = 0; r < s->h->rows.n; r++) {
+        const struct trace_row *row = &VEC(s->h->rows, struct trace_row)[r];
+        for (uint32_t i = 0; i < row->nlanes; i++)
+            s->row_of[VEC(s->h->lanes, struct trace_lane)[row->first_lane + i].line] = r;
+    }
+    return true;
 }
 
 static void serials_fini(struct serials *s)
 {
     free(s->begins);
+    free(s->by);
+    free(s->first);
+    free(s->row_of);
     free(s->eyes);
     free(s->looked);
     vec_free(&s->peers);
+}
+
+/* The answered events by begin, and their begins. */
+static bool take_begins(struct serials *s)
+{
+    struct trace_event *ev = s->h->events.p;
+    size_t n = s->h->events.n, most = 0;
+    s->by = malloc(n * sizeof *s->by);
+    s->begins = malloc(n * sizeof *s->begins);
+    s->first = malloc((n + 1) * sizeof *s->first);
+    if (!s->by || !s->begins || !s->first)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        ev[i].serial = 0;
+        s->by[i] = (struct answered){ev[i].begin_ps, (uint32_t)i};
+    }
+    if (!trace_merge_sort(s->by, n, sizeof *s->by, begin_order, NULL))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!i || s->by[i].begin_ps != s->begins[s->nbegins - 1]) {
+            s->first[s->nbegins] = (uint32_t)i;
+            s->begins[s->nbegins++] = s->by[i].begin_ps;
+        }
+    s->first[s->nbegins] = (uint32_t)n;
+    for (size_t g = 0; g < s->nbegins; g++)
+        if (s->first[g + 1] - s->first[g] > most)
+            most = s->first[g + 1] - s->first[g];
+    s->gather = most > TOGETHER_MAX;
+    return true;
 }
 
 enum xp_status trace_serials(struct trace_host *h, const struct out *out, struct xp_error *err)
 {
     struct serials s = {.h = h, .out = out};
     uint32_t *first = NULL;
-    size_t n = h->events.n;
-    if (!n)
+    if (!h->events.n)
         return XP_OK;
-    s.begins = malloc(n * sizeof *s.begins);
-    bool ok = s.begins && serials_init(&s);
-    for (size_t i = 0; ok && i < n; i++)
-        s.begins[i] = VEC(h->events, struct trace_event)[i].begin_ps;
-    if (ok) {
-        ok = trace_merge_sort(s.begins, n, sizeof *s.begins, i64_order, NULL);
-        for (size_t i = 0; i < n; i++)
-            if (!i || s.begins[i] != s.begins[s.nbegins - 1])
-                s.begins[s.nbegins++] = s.begins[i];
+    bool ok = serials_init(&s) && take_begins(&s) && all_peers(&s);
+    if (ok && s.gather) {
+        ok = bucket(&s, &first);
+        if (ok)
+            settle(&s, first);
+    } else if (ok) {
+        settle_counts(&s);
     }
-    ok = ok && all_peers(&s) && bucket(&s, &first);
-    if (ok)
-        settle(&s, first);
     free(first);
     serials_fini(&s);
     return ok ? XP_OK : trace_busy(err);
