@@ -1,5 +1,4 @@
 #include "shard/derive/derive_int.h"
-#include "shard/store/lane_int.h"
 
 /* A line of events that are merged while the same name goes on, on several nested levels. The
  * ends of open events grow, so that events wait until the outermost one above them is closed. */

@@ -29,6 +29,16 @@
 #define LANE_LEVELS 12
 #define LANE_MAX 255 /* lanes a line; events that find none free go to the last and may overlap */
 
+/* Line times are clamped to +-LANE_TIME_MAX, so that no difference of two overflows. */
+#define LANE_TIME_MAX ((INT64_C(1) << 62) - 1)
+
+/* An event before it is packed. */
+struct lane_raw {
+    int64_t begin_ps, end_ps;
+    uint64_t at;
+    uint32_t name;
+};
+
 struct lane_event {
     int64_t begin_ps, end_ps; /* line time */
     uint32_t name;            /* index into the plane's event metadata */

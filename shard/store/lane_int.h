@@ -15,15 +15,6 @@
 
 #define LANE_SEG 64
 
-/* Line times are clamped to +-LANE_TIME_MAX, so that no difference of two overflows. */
-#define LANE_TIME_MAX ((INT64_C(1) << 62) - 1)
-
-struct lane_raw {
-    int64_t begin_ps, end_ps;
-    uint64_t at;
-    uint32_t name;
-};
-
 struct lane_block {
     const uint8_t *data;
     int64_t begin_ps, end_ps;
@@ -103,7 +94,6 @@ struct lane *lane_pen_end(struct lane_pen *pen, struct xp_arena *scratch, struct
 /* A builder whose scratch is in one arena and whose lanes go to `out`; it may be used for line
  * after line: line_builder_end empties it. */
 struct line_builder *line_builder_on(struct xp_arena *scratch, struct xp_bump *out);
-enum xp_status line_builder_add_many(struct line_builder *b, const struct lane_raw *ev, size_t n);
 /* Forgets what was added. */
 void line_builder_reset(struct line_builder *b);
 

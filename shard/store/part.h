@@ -179,6 +179,8 @@ struct line_builder;
 struct line_builder *line_builder_new(struct xp_arena *a);
 enum xp_status line_builder_add(struct line_builder *b, int64_t begin_ps, int64_t end_ps,
                                 uint32_t name, uint64_t at);
+/* The same for many; their times lie within +-LANE_TIME_MAX. */
+enum xp_status line_builder_add_many(struct line_builder *b, const struct lane_raw *ev, size_t n);
 /* Fills lanes, nlanes, nevents, overflow of line (times: line time); b is used up. */
 enum xp_status line_builder_end(struct line_builder *b, struct part_line *line);
 

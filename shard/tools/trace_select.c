@@ -105,47 +105,67 @@ static bool is_root(const struct derive *d, uint64_t at)
     return lo < d->nroots && d->roots[lo].at == at;
 }
 
+/* Whether the event is called by a name that begins as asked, and is shown. */
+static bool search_hits(struct search *s, const struct trace_row *row, const struct derive_line *l,
+                        struct derive_eye *eye, bool steps, const struct derive_event *de)
+{
+    const struct derive *d = s->h->d;
+    bool hit = de->name < s->nnames && s->names[de->name];
+    if (steps || (d->nroots && !l->own_names && is_root(d, de->at)))
+        hit = begins(s, derive_event_name(eye, de, NULL));
+    return hit && !(row->may_hide && trace_hidden(s->h, l, de->name));
+}
+
+/* False: the middle of a flow on a TPU, which is shown with full_dma only. */
+static bool search_kind(const struct search *s, const struct trace_row *row, struct derive_eye *eye,
+                        const struct derive_event *de, enum trace_kind *kind)
+{
+    bool tpu = VEC(s->h->devices, struct trace_device)[row->device].tpu && s->h->tpu;
+    struct derive_flow flow;
+    *kind = row->counter ? TRACE_COUNTER : TRACE_THREAD;
+    if (row->counter || !row->may_flow || !derive_flow(eye, de, &flow))
+        return true;
+    if (flow.async)
+        *kind = TRACE_ASYNC;
+    return !tpu || flow.dir != DERIVE_DIR_BOTH || s->t->req.full_dma;
+}
+
+/* False: no memory is left. */
+static bool search_add(struct search *s, const struct trace_row *row, struct derive_eye *eye,
+                       struct trace_event e)
+{
+    struct trace_host *h = s->h;
+    struct derive_event de = trace_derive_event(&e);
+    enum trace_kind kind;
+    if (!search_kind(s, row, eye, &de, &kind))
+        return true;
+    if (kind != TRACE_THREAD)
+        e.track = trace_track_of(h, row->device, kind, derive_event_name(eye, &de, NULL)) + 1;
+    struct trace_event *out = vec_push(&h->events, sizeof *out);
+    if (!out || (kind != TRACE_THREAD && !e.track))
+        return false;
+    *out = e;
+    return true;
+}
+
 static bool search_lane(struct search *s, const struct trace_row *row, const struct trace_lane *tl,
                         struct derive_eye *eye)
 {
-    struct trace_host *h = s->h;
     const struct derive_line *l = eye->line;
-    bool tpu = VEC(h->devices, struct trace_device)[row->device].tpu;
-    bool steps = l->named_by_step || h->d->planes[l->plane].kinds >> STAT_STEP_NAME & 1;
+    bool steps = l->named_by_step || s->h->d->planes[l->plane].kinds >> STAT_STEP_NAME & 1;
     struct lane_event ev[LANE_BLOCK];
     struct lane_cursor c;
     lane_seek_ord(&c, tl->lane, 0);
     for (size_t n; (n = lane_next_block(&c, ev));) {
         for (size_t i = 0; i < n; i++) {
-            struct trace_event e = {tl->base_ps + ev[i].begin_ps,
-                                    tl->base_ps + ev[i].end_ps,
-                                    ev[i].at,
-                                    ev[i].name,
-                                    tl->line,
-                                    0,
-                                    0,
-                                    0,
-                                    false};
+            struct trace_event e = {.begin_ps = tl->base_ps + ev[i].begin_ps,
+                                    .end_ps = tl->base_ps + ev[i].end_ps,
+                                    .at = ev[i].at,
+                                    .name = ev[i].name,
+                                    .line = tl->line};
             struct derive_event de = trace_derive_event(&e);
-            struct derive_flow flow;
-            bool hit = ev[i].name < s->nnames && s->names[ev[i].name];
-            if (steps || (h->d->nroots && !l->own_names && is_root(h->d, ev[i].at)))
-                hit = begins(s, derive_event_name(eye, &de, NULL));
-            if (!hit || (row->may_hide && trace_hidden(h, l, ev[i].name)))
-                continue;
-            enum trace_kind kind = row->counter ? TRACE_COUNTER : TRACE_THREAD;
-            if (!row->counter && row->may_flow && derive_flow(eye, &de, &flow)) {
-                if (tpu && h->tpu && flow.dir == DERIVE_DIR_BOTH && !s->t->req.full_dma)
-                    continue;
-                kind = flow.async ? TRACE_ASYNC : kind;
-            }
-            if (kind != TRACE_THREAD)
-                e.track =
-                    trace_track_of(h, row->device, kind, derive_event_name(eye, &de, NULL)) + 1;
-            struct trace_event *out = vec_push(&h->events, sizeof *out);
-            if (!out || (kind != TRACE_THREAD && !e.track))
+            if (search_hits(s, row, l, eye, steps, &de) && !search_add(s, row, eye, e))
                 return false;
-            *out = e;
         }
         if (out_cancelled(s->t->out))
             return true;
