@@ -22,7 +22,7 @@ FLOOR = os.path.join(HERE, 'expected.json')
 WHOLE = ['trace_viewer@', 'trace_viewer', 'hosts', 'runs', 'run_tools', 'module_list', 'config', 'version']
 WHOLE_TOTAL = 677
 STATIC_TOTAL = 20
-LARGE = 36  # of which 4 searches are XProf's fault (deviations.md): the floor `large` counts the others
+LARGE = 36
 LARGE_BYTES = 10 << 20
 LIMIT_S = 600  # a third of a minute on a machine that does nothing else
 
