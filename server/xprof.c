@@ -7,20 +7,7 @@
 static const char json_type[] = "application/json";
 static const char text_type[] = "text/plain";
 
-/* Tools that XProf has and this server does not answer yet. */
-static const char *const other_tools[] = {
-    "overview_page",      "input_pipeline_analyzer",
-    "framework_op_stats", "kernel_stats",
-    "memory_profile",     "pod_viewer",
-    "op_profile",         "hlo_stats",
-    "roofline_model",     "inference_profile",
-    "memory_viewer",      "graph_viewer",
-    "megascale_stats",    "perf_counters",
-    "utilization_viewer", "kernel_utilization",
-    "smart_suggestion",
-};
-
-/* Those it answers. */
+/* The tools there are. */
 static const char *const tools[] = {
 #define TOOL(symbol, id, title, view, hosts) id,
 #include "shard/tools/tools.def"
@@ -272,14 +259,6 @@ static bool is_tool(struct xp_span tag)
     return false;
 }
 
-static bool is_other_tool(struct xp_span tag)
-{
-    for (size_t i = 0; i < sizeof other_tools / sizeof *other_tools; i++)
-        if (xp_span_eq(tag, xp_span_str(other_tools[i])))
-            return true;
-    return false;
-}
-
 static void no_data(struct ask *ask)
 {
     ask_text(ask, 404, text_type,
@@ -319,12 +298,8 @@ void xprof_data(struct ask *ask)
     }
     if (ask->run->n_hosts == 0)
         no_file(ask, "No xplane file found for run: %.*s, tool: %.*s", ask_arg(ask, "run"), tag);
-    else if (lacks_host(ask, tag))
-        no_data(ask);
-    else if (is_tool(tag))
+    else if (is_tool(tag) && !lacks_host(ask, tag))
         ask_tool(ask, tag);
-    else if (is_other_tool(tag))
-        ask_text(ask, 501, text_type, XP_SPAN_LIT("this server does not have that tool yet"));
     else
         no_data(ask);
 }

@@ -42,8 +42,14 @@ static size_t cost_of(const struct entry *e)
 
 static void unlink_order(struct answers *a, struct entry *e)
 {
-    *(e->newer ? &e->newer->older : &a->newest) = e->older;
-    *(e->older ? &e->older->newer : &a->oldest) = e->newer;
+    if (e->newer)
+        e->newer->older = e->older;
+    else
+        a->newest = e->older;
+    if (e->older)
+        e->older->newer = e->newer;
+    else
+        a->oldest = e->newer;
 }
 
 static void make_newest(struct answers *a, struct entry *e)
@@ -54,13 +60,17 @@ static void make_newest(struct answers *a, struct entry *e)
     a->newest = e;
 }
 
-static void drop(struct answers *a, struct entry *e)
+static void drop_oldest(struct answers *a)
 {
-    struct entry **p = &a->buckets[e->hash % BUCKETS];
+    struct entry *e = a->oldest, **p = &a->buckets[e->hash % BUCKETS];
     while (*p != e)
         p = &(*p)->next;
     *p = e->next;
-    unlink_order(a, e);
+    a->oldest = e->newer;
+    if (a->oldest)
+        a->oldest->older = NULL;
+    else
+        a->newest = NULL;
     a->bytes -= cost_of(e);
     xp_blob_unref(e->item.body);
     free(e);
@@ -71,7 +81,7 @@ void answers_free(struct answers *a)
     if (!a)
         return;
     while (a->oldest)
-        drop(a, a->oldest);
+        drop_oldest(a);
     pthread_mutex_destroy(&a->lock);
     free(a);
 }
@@ -123,8 +133,8 @@ void answers_put(struct answers *a, struct xp_span key, const struct answers_ite
         a->buckets[hash % BUCKETS] = e;
         make_newest(a, e);
         a->bytes += cost_of(e);
-        while (a->bytes > a->max)
-            drop(a, a->oldest);
+        while (a->bytes > a->max && a->oldest)
+            drop_oldest(a);
     }
     pthread_mutex_unlock(&a->lock);
 }
