@@ -644,7 +644,7 @@ static bool line_spans(struct grouping *g, uint32_t k, uint32_t end, uint32_t *s
     for (uint32_t i = k; i < end; i++) {
         const struct group_node *n = &nodes_of(g)[i];
         uint32_t around = n->parent == NONE || n->parent < k ? NONE : span[n->parent];
-        int32_t outer = around == NONE ? -1 : VEC(*spans, struct derive_span)[around].group;
+        int32_t outer = around < spans->n ? VEC(*spans, struct derive_span)[around].group : -1;
         span[i] = around;
         if (n->group == outer || n->group < 0)
             continue;

@@ -194,11 +194,12 @@ static enum xp_status ops_read(struct tpu_work *t)
         struct op_info *o = &t->ops[i];
         struct xp_span body;
         *o = (struct op_info){.op = NONE, .source = NONE};
-        if (!offload_parse(t, &t->pl->evmeta[i], o))
-            st = derive_busy(t->w);
-        else if (stats &&
-                 (st = meta_reader_get(&r, &t->pl->evmeta[i], &body, t->w->err)) == XP_OK &&
-                 !meta_parse(t, body, o))
+        bool ok = offload_parse(t, &t->pl->evmeta[i], o);
+        if (ok && stats) {
+            st = meta_reader_get(&r, &t->pl->evmeta[i], &body, t->w->err);
+            ok = st != XP_OK || meta_parse(t, body, o);
+        }
+        if (!ok)
             st = derive_busy(t->w);
     }
     meta_reader_fini(&r);

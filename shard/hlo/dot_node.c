@@ -348,9 +348,9 @@ static void inlined_operands(struct dot *d, const struct hlo_instr *in)
     }
     if (in->opcode != HLO_OP_PARAMETER || !dot_is_fused(d, in))
         return;
-    const struct hlo_instr *fusion = &d->m->instrs[d->m->comps[in->comp].fused_by];
+    const struct hlo_instr *fusion = hlo_instr_at(d->m, d->m->comps[in->comp].fused_by);
     const struct hlo_instr *from =
-        in->parameter_number >= 0 && in->parameter_number < fusion->operands.n
+        fusion && in->parameter_number >= 0 && in->parameter_number < fusion->operands.n
             ? hlo_operand(d->m, fusion, (uint32_t)in->parameter_number)
             : NULL;
     if (from && from->opcode == HLO_OP_GET_TUPLE_ELEMENT) {
