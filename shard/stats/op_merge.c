@@ -78,10 +78,10 @@ static bool merge_programs(const struct op_stats *x, const struct op_stats *y, s
         const struct op_program *p = i < x->nprograms ? &x->programs[i] : NULL;
         const struct op_program *q = k < y->nprograms ? &y->programs[k] : NULL;
         bool take_p = p && (!q || p->id <= q->id), take_q = q && (!p || q->id <= p->id);
-        if (take_p && take_q)
-            out->programs[out->nprograms++] = xp_span_cmp(p->name, q->name) <= 0 ? *p : *q;
-        else
-            out->programs[out->nprograms++] = take_p ? *p : *q;
+        bool p_counts = take_p && (!take_q || xp_span_cmp(p->name, q->name) <= 0);
+        const struct op_program *one = p_counts ? p : q;
+        if (one)
+            out->programs[out->nprograms++] = *one;
         i += take_p;
         k += take_q;
     }

@@ -46,9 +46,9 @@ static uint8_t what_of(const struct reading *r, int64_t id)
     if ((uint64_t)id < SMALL_IDS)
         return r->small[id];
     struct xp_span name = part_stat_name(r->b->part, r->pl, id);
-    for (uint8_t k = 1; k < sizeof stat_names / sizeof *stat_names; k++)
+    for (size_t k = 1; k < sizeof stat_names / sizeof *stat_names; k++)
         if (xp_span_eq(name, xp_span_str(stat_names[k])))
-            return k;
+            return (uint8_t)k;
     return NOTHING;
 }
 
@@ -59,9 +59,9 @@ static void note_ids(struct reading *r)
         if ((uint64_t)m->id >= SMALL_IDS)
             continue;
         struct xp_span name = part_str(r->b->part, m->name);
-        for (uint8_t k = 1; k < sizeof stat_names / sizeof *stat_names; k++)
+        for (size_t k = 1; k < sizeof stat_names / sizeof *stat_names; k++)
             if (xp_span_eq(name, xp_span_str(stat_names[k])))
-                r->small[m->id] = k;
+                r->small[m->id] = (uint8_t)k;
     }
 }
 
