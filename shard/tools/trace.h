@@ -21,7 +21,8 @@
 #define TRACE_LAYERS 13
 #define TRACE_LAST_LAYER (TRACE_LAYERS - 1) /* holds what no other does */
 #define TRACE_STREAM_EVENTS 500000          /* a host with fewer is never filtered */
-#define TRACE_SERIAL_MAX 255                /* XProf's key holds a byte; events beyond are lost */
+#define TRACE_COARSE 5
+#define TRACE_SERIAL_MAX 255 /* XProf's key holds a byte; events beyond are lost */
 
 extern const int64_t trace_resolution_ps[TRACE_LAYERS];
 
@@ -154,6 +155,9 @@ struct trace_flow_event {
 };
 struct trace_flow_row {
     uint32_t first, n; /* in order of (begin, longer first, at) */
+    int64_t longest_ps;
+    uint64_t nasync;
+    uint32_t first_coarse, ncoarse; /* those of the first TRACE_COARSE layers, in flows->coarse */
 };
 /* A row made of several lines of the file, or of one that is out of order. XProf does not sort it:
  * it strings the lines together, and decides in that order. */
@@ -165,6 +169,7 @@ struct trace_strung {
 struct trace_flows {
     struct trace_flow_event *events;
     struct trace_flow_row *rows; /* one a row of the host */
+    uint32_t *coarse;            /* within the row */
     struct trace_strung *strung; /* likewise */
     uint32_t nrows, nevents;
 };

@@ -88,7 +88,13 @@ static bool find_flows(struct flows_work *w)
                 return false;
             last_line = line;
         }
-        w->rows[r] = (struct trace_flow_row){first, (uint32_t)w->events.n - first};
+        w->rows[r] = (struct trace_flow_row){first, (uint32_t)w->events.n - first, 0, 0, 0, 0};
+        for (size_t i = first; i < w->events.n; i++) {
+            const struct trace_flow_event *e = &VEC(w->events, struct trace_flow_event)[i];
+            w->rows[r].nasync += e->async;
+            if (e->end_ps - e->begin_ps > w->rows[r].longest_ps)
+                w->rows[r].longest_ps = e->end_ps - e->begin_ps;
+        }
         if (w->rows[r].n &&
             !trace_merge_sort(VEC(w->events, struct trace_flow_event) + first, w->rows[r].n,
                               sizeof(struct trace_flow_event), row_order, NULL))
@@ -279,6 +285,25 @@ const struct trace_flow_event *trace_flow_find(const struct trace_flow_event *f,
 
 /* --- keeping them --- */
 
+/* Lists the events of coarse layers, which a scan from far away is after. */
+static bool list_coarse(struct trace_flows *f, struct xp_arena *arena)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->nevents; i++)
+        n += f->events[i].layer < TRACE_COARSE && !f->events[i].async;
+    f->coarse = xp_arena_alloc(arena, (n + 1) * sizeof *f->coarse);
+    n = 0;
+    for (uint32_t r = 0; f->coarse && r < f->nrows; r++) {
+        struct trace_flow_row *row = &f->rows[r];
+        row->first_coarse = n;
+        for (uint32_t i = 0; i < row->n; i++)
+            if (f->events[row->first + i].layer < TRACE_COARSE && !f->events[row->first + i].async)
+                f->coarse[n++] = i;
+        row->ncoarse = n - row->first_coarse;
+    }
+    return f->coarse;
+}
+
 static enum xp_status flows_make(struct part *p, const struct derive *d, void **kept,
                                  struct xp_error *err)
 {
@@ -303,6 +328,8 @@ static enum xp_status flows_make(struct part *p, const struct derive *d, void **
         memcpy(f->rows, w.rows, h.rows.n * sizeof *f->rows);
         if (w.events.n)
             memcpy(f->events, w.events.p, w.events.n * sizeof *f->events);
+        if (!list_coarse(f, p->arena))
+            st = trace_busy(err);
         for (uint32_t r = 0; st == XP_OK && r < h.rows.n; r++)
             st = trace_strung_make(&h, r, f->events + f->rows[r].first, f->rows[r].n, p->arena,
                                    &f->strung[r], err);

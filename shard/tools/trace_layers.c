@@ -48,7 +48,10 @@ struct scan {
     struct trace_event start[LAYERS_MAX]; /* where those that have not begin */
     int nstarts;                          /* layers in all */
     const struct trace_flow_event *flows;
+    const uint32_t *coarse;
     uint32_t nflows, flow, flow_next; /* passed; next that is loaded */
+    uint32_t ncoarse, coarse_next;
+    int64_t longest_ps; /* flow event */
     bool may_hide, tpu, drop_middles;
     struct vec *out;
 };
@@ -293,15 +296,26 @@ static bool visit(struct scan *s, const struct trace_event *ev)
 
 /* --- the scan --- */
 
+/* Is the flow event loaded, and not passed? */
+static bool flow_ahead(const struct scan *s, const struct trace_flow_event *f,
+                       const struct trace_event *after)
+{
+    return !f->async && f->layer < s->layers &&
+           (!after ||
+            order(f->begin_ps, f->end_ps, f->at, after->begin_ps, after->end_ps, after->at) > 0);
+}
+
 static int64_t next_flow(struct scan *s, const struct trace_event *after)
 {
-    for (; s->flow_next < s->nflows; s->flow_next++) {
-        const struct trace_flow_event *f = &s->flows[s->flow_next];
-        if (!f->async && f->layer < s->layers &&
-            (!after ||
-             order(f->begin_ps, f->end_ps, f->at, after->begin_ps, after->end_ps, after->at) > 0))
-            return f->begin_ps;
+    if (s->layers <= TRACE_COARSE) {
+        for (; s->coarse_next < s->ncoarse; s->coarse_next++)
+            if (flow_ahead(s, &s->flows[s->coarse[s->coarse_next]], after))
+                return s->flows[s->coarse[s->coarse_next]].begin_ps;
+        return INT64_MAX;
     }
+    for (; s->flow_next < s->nflows; s->flow_next++)
+        if (flow_ahead(s, &s->flows[s->flow_next], after))
+            return s->flows[s->flow_next].begin_ps;
     return INT64_MAX;
 }
 
@@ -330,6 +344,19 @@ static const struct trace_event *scan_next(struct scan *s, const struct trace_ev
     return best ? &best->next : NULL;
 }
 
+static uint32_t coarse_at(const struct scan *s, uint32_t flow)
+{
+    uint32_t lo = 0, hi = s->ncoarse;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (s->coarse[mid] < flow)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
 /* Begins the layers that begin no later than `next`; false when there are none. */
 static bool begin_layers(struct scan *s, const struct trace_event *next, struct trace_event *at)
 {
@@ -341,6 +368,7 @@ static bool begin_layers(struct scan *s, const struct trace_event *next, struct 
     for (uint32_t i = 0; i < s->nlanes; i++)
         s->lanes[i].next_from = INT64_MAX;
     s->flow = s->flow_next = flow_at(s, 0, at);
+    s->coarse_next = coarse_at(s, s->flow);
     return true;
 }
 
@@ -363,8 +391,12 @@ static bool scan_run(struct scan *s)
     }
 }
 
-static bool scan_init(struct scan *s, const struct trace_row *row)
+static bool scan_init(struct scan *s, const struct trace_row *row, const struct trace_window *win)
 {
+    s->layers = s->nstarts;
+    if (!win->instant && (!s->nflows || s->drop_middles || !s->tpu))
+        s->layers = (int)trace_starts(s->h, row, s->flows, s->nflows, win->begin_ps,
+                                      (uint32_t)s->nstarts, s->start);
     s->lanes = calloc(row->nlanes + 1, sizeof *s->lanes);
     for (uint32_t i = 0; s->lanes && i < row->nlanes; i++) {
         const struct trace_lane *tl = &VEC(s->h->lanes, struct trace_lane)[row->first_lane + i];
@@ -401,8 +433,13 @@ static void scan_fini(struct scan *s)
 /* Asynchronous events of the row's lines: layers were decided with their flows. */
 static bool async_layers(struct scan *s, const struct trace_row *row)
 {
-    for (uint32_t i = 0; i < s->nflows; i++) {
+    int64_t reach = trace_add(s->win->begin_ps, -s->longest_ps);
+    struct trace_event from = {.begin_ps = reach, .end_ps = INT64_MAX};
+    bool from_start = s->win->instant || (s->tpu && !s->drop_middles);
+    for (uint32_t i = from_start ? 0 : flow_at(s, 0, &from); i < s->nflows; i++) {
         const struct trace_flow_event *f = &s->flows[i];
+        if (f->begin_ps > s->win->end_ps)
+            break;
         bool middle = f->dir == DERIVE_DIR_BOTH && s->tpu;
         if (!f->async || f->layer >= s->nstarts ||
             (!middle && !overlaps(s->win, f->begin_ps, f->end_ps)))
@@ -419,6 +456,16 @@ static bool async_layers(struct scan *s, const struct trace_row *row)
     return true;
 }
 
+/* Lines of DMA: their events are not shown in the row. */
+static bool all_async(const struct trace_host *h, uint32_t r)
+{
+    const struct trace_row *row = &VEC(h->rows, struct trace_row)[r];
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < row->nlanes; i++)
+        n += lane_count(VEC(h->lanes, struct trace_lane)[row->first_lane + i].lane);
+    return n == h->flows->rows[r].nasync;
+}
+
 static bool row_layers(struct trace_host *h, uint32_t r, const struct trace_window *win,
                        const struct trace *t, struct vec *out)
 {
@@ -429,13 +476,15 @@ static bool row_layers(struct trace_host *h, uint32_t r, const struct trace_wind
     s.drop_middles = s.tpu && !t->req.full_dma;
     s.flows = h->flows->events + h->flows->rows[r].first;
     s.nflows = h->flows->rows[r].n;
+    s.longest_ps = h->flows->rows[r].longest_ps;
+    s.coarse = h->flows->coarse + h->flows->rows[r].first_coarse;
+    s.ncoarse = h->flows->rows[r].ncoarse;
     const struct trace_strung *strung = &h->flows->strung[r];
-    s.layers = s.nstarts;
-    if (!strung->n && !win->instant && (!s.nflows || s.drop_middles || !s.tpu))
-        s.layers = (int)trace_starts(h, row, s.flows, s.nflows, win->begin_ps, (uint32_t)s.nstarts,
-                                     s.start);
-    bool ok =
-        strung->n ? trace_strung_events(strung, win, out) : scan_init(&s, row) && scan_run(&s);
+    bool ok = true;
+    if (strung->n)
+        ok = trace_strung_events(strung, win, out);
+    else if (!all_async(h, r))
+        ok = scan_init(&s, row, win) && scan_run(&s);
     ok = ok && (!row->may_async || async_layers(&s, row));
     scan_fini(&s);
     return ok;

@@ -7,7 +7,7 @@
  * Looked for backwards, in the row's outermost lane, block by block over the lane's pyramid. */
 
 #define LANES_MAX 128 /* rows of more are scanned from their begin */
-#define TRIES_MAX 64  /* events that turned out to be spanned */
+#define TRIES_MAX 256 /* events that turned out to be spanned */
 
 struct back {
     const struct trace_host *h;
