@@ -132,7 +132,7 @@ static enum xp_status join_step(struct combine *c, const uint32_t *begin, uint32
 
 static enum xp_status join_hosts(struct combine *c, struct step_db *out)
 {
-    uint32_t common;
+    uint32_t common = 0;
     uint32_t *begin = xp_arena_alloc(c->a, ((size_t)c->n + 1) * sizeof *begin);
     if (!begin)
         return busy(c->err);
