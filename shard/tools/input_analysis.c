@@ -157,7 +157,9 @@ static enum input_op_kind kind_of_dataset(struct xp_span name)
 
 static bool kind_of(const struct op_metrics *m, enum input_op_kind *kind)
 {
-    if (is_any_case(m->category, "enqueue"))
+    if (is_any_case(m->category, "enqueue") ||
+        xp_span_starts(m->category, XP_SPAN_LIT("InfeedEnqueue")) ||
+        xp_span_eq(m->category, XP_SPAN_LIT("MemcpyHToD")))
         *kind = INPUT_OP_ENQUEUE;
     else if (is_any_case(m->category, "read"))
         *kind = INPUT_OP_DEMAND;
@@ -165,9 +167,6 @@ static bool kind_of(const struct op_metrics *m, enum input_op_kind *kind)
         *kind = INPUT_OP_PREPROCESS;
     else if (is_any_case(m->category, "unknown"))
         *kind = INPUT_OP_UNKNOWN;
-    else if (xp_span_starts(m->category, XP_SPAN_LIT("InfeedEnqueue")) ||
-             xp_span_eq(m->category, XP_SPAN_LIT("MemcpyHToD")))
-        *kind = INPUT_OP_ENQUEUE;
     else if (xp_span_eq(m->category, XP_SPAN_LIT("Dataset")))
         *kind = kind_of_dataset(m->name);
     else
