@@ -41,6 +41,13 @@ static int row_order(const void *a, const void *b, void *ctx)
     return (x->at > y->at) - (x->at < y->at);
 }
 
+static int file_order(const void *a, const void *b, void *ctx)
+{
+    (void)ctx;
+    const struct plane_event *x = a, *y = b;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
 static bool line_flows(struct flows_work *w, uint32_t row, uint32_t line)
 {
     struct trace_host *h = w->h;
@@ -51,7 +58,9 @@ static bool line_flows(struct flows_work *w, uint32_t row, uint32_t line)
                      UINT64_C(1) << STAT_STEP_ID;
     struct vec picked = {0};
     struct derive_eye eye;
-    bool ok = derive_pick(l, line, kinds, NULL, 0, 0, &picked);
+    /* in order of the file, in which the statistics are, and not lane by lane */
+    bool ok = derive_pick(l, line, kinds, NULL, 0, 0, &picked) &&
+              trace_merge_sort(picked.p, picked.n, sizeof(struct plane_event), file_order, NULL);
     uint32_t device = VEC(h->rows, struct trace_row)[row].device;
     derive_look(&eye, h->d, l);
     for (size_t i = 0; ok && i < picked.n; i++) {

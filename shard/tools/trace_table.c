@@ -8,7 +8,7 @@
  * and a walk from there, may come upon another event, which is then shown in the place of the right
  * one. So here the table's order is made anew, and searched in the same way. */
 
-#define TABLE_MAX 4000000 /* events of a host; in larger ones, what matched is shown */
+#define TABLE_MAX 1500000 /* events of a host; in larger ones, what matched is shown */
 #define RESTART 16
 #define BLOCK_SIZE (20 << 20) /* XProf's; bytes */
 #define NAME_INLINE 32        /* longer names are kept apart */

@@ -121,6 +121,22 @@ static void a_search_finds_names_by_their_begin(void **state)
     json_decref(j);
 }
 
+static void a_search_goes_through_lines_strung_together(void **state)
+{
+    (void)state;
+    const char *const args[] = {"search_prefix=alpha", "search_metadata=true", NULL};
+    struct xp_buf plane = host_plane(false);
+    for (int k = 0; k < 2; k++) { /* the second begins before the first ends */
+        struct xp_buf line = make_line(5, "main", 1000);
+        for (int i = 0; i < 40; i++)
+            make_add_event(&line, 1 + i % 2, (2 * i + k) * US, 100);
+        make_put(&plane, 3, &line);
+    }
+    json_t *j = ask(host_file(&plane), args);
+    assert_int_equal(completes(j), 40);
+    json_decref(j);
+}
+
 static void one_event_is_asked_for_by_name_begin_and_duration(void **state)
 {
     (void)state;
@@ -356,6 +372,7 @@ int main(void)
         cmocka_unit_test(events_that_begin_together_have_serials_longest_first),
         cmocka_unit_test(beyond_256_events_of_one_begin_are_lost),
         cmocka_unit_test(a_search_finds_names_by_their_begin),
+        cmocka_unit_test(a_search_goes_through_lines_strung_together),
         cmocka_unit_test(one_event_is_asked_for_by_name_begin_and_duration),
         cmocka_unit_test(an_arrow_binds_producer_and_consumer),
         cmocka_unit_test(arrows_in_a_circle_do_no_harm),
