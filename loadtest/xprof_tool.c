@@ -95,7 +95,8 @@ int main(int argc, char **argv)
     }
     if (times)
         printf("open %.1f ms\n", (double)(xp_thread_cpu_ns() - t0) / 1e6);
-    for (int round = 0; round < (times ? 3 : 1); round++) {
+    int failed = 0;
+    for (int round = 0; round < (times ? 3 : 1) && !failed; round++) {
         struct out out;
         uint8_t *body;
         size_t bytes;
@@ -103,13 +104,16 @@ int main(int argc, char **argv)
         t0 = xp_thread_cpu_ns();
         out_init(&out, NULL);
         if (answer(argv[2], hosts, n, &list, &out, &err) != XP_OK ||
-            out_finish(&out, &body, &bytes, &encoded, &err) != XP_OK)
-            return fail(&err);
-        if (times)
-            printf("answer %.1f ms, %zu bytes\n", (double)(xp_thread_cpu_ns() - t0) / 1e6, bytes);
-        else
-            print(body, bytes, encoded);
-        free(body);
+            out_finish(&out, &body, &bytes, &encoded, &err) != XP_OK) {
+            failed = fail(&err);
+        } else {
+            if (times)
+                printf("answer %.1f ms, %zu bytes\n", (double)(xp_thread_cpu_ns() - t0) / 1e6,
+                       bytes);
+            else
+                print(body, bytes, encoded);
+            free(body);
+        }
         out_fini(&out);
     }
     for (size_t i = 0; times && i < n; i++)
@@ -117,5 +121,5 @@ int main(int argc, char **argv)
                (double)hosts[i].part->size / 1e6);
     for (size_t i = 0; i < n; i++)
         part_close(files[i]);
-    return 0;
+    return failed;
 }
