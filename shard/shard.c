@@ -26,8 +26,8 @@
 #define HOSTS_MANY 4 /* of so many, those loaded for this call alone are not kept */
 #define MERGED_MAX ((size_t)1 << 30)
 
-/* Answers that took longer than this to make are kept; quicker ones cost less than what they
- * would push out. */
+/* Answers that took more of a core than this to make are kept; quicker ones cost less than what
+ * they would push out. */
 #define KEEP_NS (2 * UINT64_C(1000000))
 #define ANSWERS_MAX ((size_t)64 << 20)
 
@@ -377,7 +377,7 @@ static enum xp_work_next run_call(void *ctx)
     struct xp_error err = {0};
     enum xp_status status = XP_CANCELLED;
     bool ready = all_ready(c);
-    uint64_t began = xp_now_ns();
+    uint64_t began = xp_thread_cpu_ns();
 
     c->scratch = xp_arena_new(&c->shard->scratch);
     out_init(&c->out, c->cancel);
@@ -388,7 +388,7 @@ static enum xp_work_next run_call(void *ctx)
     if (status == XP_OK)
         status = finish(c, &err);
     c->answer.volatile_answer = !ready;
-    if (status == XP_OK && ready && xp_now_ns() - began >= KEEP_NS)
+    if (status == XP_OK && ready && xp_thread_cpu_ns() - began >= KEEP_NS)
         keep(c);
     out_fini(&c->out);
     xp_arena_free(c->scratch);
