@@ -365,6 +365,18 @@ static void windows_show_what_one_walk_over_all_events_would(void **state)
     }
 }
 
+static void half_a_million_events_inside_of_each_other_are_answered(void **state)
+{
+    (void)state;
+    const char *const args[] = {"resolution=100", NULL};
+    struct xp_buf line = make_line(5, "main", 0);
+    for (int64_t i = 0; i < MANY; i++)
+        make_add_event(&line, 1, 1000 * i, 1000 * 2 * (MANY - i));
+    json_t *j = ask(one_line(&line), args);
+    assert_true(number(j, "returnedEventsSize") > 0);
+    json_decref(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -380,6 +392,7 @@ int main(void)
         cmocka_unit_test(a_profile_without_names_or_events_is_answered),
         cmocka_unit_test(the_old_viewer_has_arguments_at_once),
         cmocka_unit_test(windows_show_what_one_walk_over_all_events_would),
+        cmocka_unit_test(half_a_million_events_inside_of_each_other_are_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
