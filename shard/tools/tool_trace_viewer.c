@@ -42,12 +42,10 @@ static bool arg_u64(const struct tool_args *args, const char *name, uint64_t *v)
     *v = 0;
     if (!arg_double(args, name, &d))
         return false;
-    if (d >= 1.8e19)
-        *v = UINT64_MAX;
+    if (!(d >= 0 && d < 1.8e19))
+        *v = UINT64_MAX; /* negative or no number: as unlikely a resolution as XProf makes of it */
     else if (d >= 1)
         *v = (uint64_t)d;
-    else if (!(d >= 0))
-        *v = UINT64_MAX; /* negative or no number: as unlikely a resolution as XProf makes of it */
     return true;
 }
 
