@@ -14,6 +14,7 @@
  */
 #define RATIO_FIRST 0.4
 #define RATIO_WEIGHT 0.25
+#define SLACK_MIN (UINT64_C(16) << 20)
 /* A browser asks again and again while a profile loads, and nobody holds it between two askings: a
  * load goes on for this long without anyone. */
 #define LINGER_NS (3 * UINT64_C(1000000000))
@@ -192,6 +193,15 @@ static bool make_room(struct cache *c, uint64_t more)
     return true;
 }
 
+/* Room to keep free while something loads: what its hands need to decode, and estimates that are
+ * too low. A chunk that finds none ends the load. */
+static uint64_t slack(const struct cache *c)
+{
+    uint64_t limit = c->budget->limit;
+    uint64_t least = limit / 4 < SLACK_MIN ? limit / 4 : SLACK_MIN;
+    return limit / 16 > least ? limit / 16 : least;
+}
+
 static void reserve(struct cache_handle *e, uint64_t n)
 {
     e->reserved += n;
@@ -270,7 +280,7 @@ static enum xp_status on_admit(void *ctx, uint64_t bytes, struct xp_error *err)
     settle(e);
     uint64_t need = (uint64_t)((double)bytes * c->ratio);
     /* One load alone may try: the estimate may be too high, and the arena has the hard limit. */
-    bool ok = make_room(c, need) || c->loads == 1;
+    bool ok = make_room(c, need + slack(c)) || fits(c, need) || c->loads == 1;
     if (ok)
         reserve(e, need);
     else
@@ -302,7 +312,7 @@ static void on_changed(void *ctx)
     pthread_mutex_lock(&c->lock);
     settle(e);
     /* An estimate may have been too low; a part that is not used is no reason to fail. */
-    make_room(c, c->budget->limit / 16);
+    make_room(c, slack(c));
     abandon_lonely(c, c->linger_ns);
     struct waiter *ready = take_ready(e);
     pthread_mutex_unlock(&c->lock);
