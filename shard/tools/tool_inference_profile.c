@@ -113,7 +113,8 @@ static void put_request_cells(struct page *p, const struct request_sum *s, const
     uint64_t n = s->n ? s->n : 1;
     table_num(p->t, ms(s->lasted_ps / n));
     if (p->batching) {
-        table_num(p->t, (double)(s->size / (int64_t)n));
+        int64_t mean = s->size / (int64_t)n; /* whole, as XProf has it */
+        table_num(p->t, (double)mean);
         table_num(p->t, ms(s->delay_ps / n));
         table_cstr(p->t, throughput);
     }

@@ -48,8 +48,9 @@ static void write_kernel(struct tables *t, uint32_t rank, const struct op_kernel
     table_bool(t, k->tensor_core);
     table_str(t, k->op_name);
     table_num(t, (double)k->occurrences);
+    uint64_t mean_ns = k->total_ns / n; /* whole, as XProf has it */
     table_num(t, (double)k->total_ns / 1e3);
-    table_num(t, (double)(k->total_ns / n) / 1e3);
+    table_num(t, (double)mean_ns / 1e3);
     table_num(t, (double)k->min_ns / 1e3);
     table_num(t, (double)k->max_ns / 1e3);
 }
