@@ -18,6 +18,7 @@ RULES = {
     "lib/run/": [RUN, BASE],
     "lib/objstore/": [STORE, RUN, BASE],
     "lib/http/": [HTTP, RUN, BASE],
+    "lib/cluster/": ["lib/cluster/", HTTP, RUN, BASE],
     "shard/": ["shard/", STORE, RUN, BASE, WIRE],
     "shard/decode/": ["shard/decode/", BASE],
     "shard/store/": ["shard/store/", STORE, BASE],
