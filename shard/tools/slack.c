@@ -254,6 +254,7 @@ static bool close_transfer(struct tracker *t, struct open *o, const struct op *o
     r->observed_us += whole(end_ns / 1e3) - whole((double)o->start_ns / 1e3);
     r->send_us = add_us(r->send_us, o->send_ps, 1e6);
     r->recv_us = add_us(r->recv_us, o->recv_ps, 1e12); /* XProf divides once too often */
+    r->own_recv_us = add_us(r->own_recv_us, o->recv_ps, 1e6);
     r->send_done_us = add_us(r->send_done_us, o->send_done_ps, 1e6);
     r->recv_done_us = add_us(r->recv_done_us, done_ps, 1e6);
     return true;
@@ -391,6 +392,7 @@ static void each_field(struct slack_row *to, const struct slack_row *from,
     to->recv_us = fn(to->recv_us, from->recv_us, n);
     to->send_done_us = fn(to->send_done_us, from->send_done_us, n);
     to->recv_done_us = fn(to->recv_done_us, from->recv_done_us, n);
+    to->own_recv_us = fn(to->own_recv_us, from->own_recv_us, n);
 }
 
 static uint64_t mean_field(uint64_t a, uint64_t b, uint64_t n)
@@ -399,32 +401,48 @@ static uint64_t mean_field(uint64_t a, uint64_t b, uint64_t n)
     return mean(b, n);
 }
 
+static uint64_t zero_field(uint64_t a, uint64_t b, uint64_t n)
+{
+    (void)a, (void)b, (void)n;
+    return 0;
+}
+
 static uint64_t weighted_field(uint64_t a, uint64_t b, uint64_t n)
 {
     return a + b * n;
+}
+
+bool slack_join(struct slack *to, const struct slack_row *r)
+{
+    struct slack_row *mine;
+    uint32_t at;
+    if (idmap_get(&to->by_rendezvous, r->rendezvous, &at)) {
+        mine = &VEC(to->rows, struct slack_row)[at];
+    } else {
+        mine = vec_push(&to->rows, sizeof *mine);
+        if (!mine || !idmap_put(&to->by_rendezvous, r->rendezvous, (uint32_t)to->rows.n - 1))
+            return false;
+        *mine = (struct slack_row){.rendezvous = r->rendezvous};
+    }
+    each_field(mine, r, weighted_field, 1);
+    mine->occurrences += r->occurrences;
+    mine->bytes = r->bytes;
+    mine->transfer_type = r->transfer_type;
+    mine->send_op = r->send_op;
+    mine->recv_op = r->recv_op;
+    return true;
 }
 
 /* The host's means, weighted by how often each happened, to those of the others. */
 static bool add_rows(struct slack *s, const struct vec *rows)
 {
     for (size_t i = 0; i < rows->n; i++) {
-        struct slack_row r = VEC(*rows, struct slack_row)[i], *to;
-        uint32_t at;
+        struct slack_row r = VEC(*rows, struct slack_row)[i], weighted = r;
         each_field(&r, &r, mean_field, r.occurrences);
-        if (idmap_get(&s->by_rendezvous, r.rendezvous, &at)) {
-            to = &VEC(s->rows, struct slack_row)[at];
-        } else {
-            to = vec_push(&s->rows, sizeof *to);
-            if (!to || !idmap_put(&s->by_rendezvous, r.rendezvous, (uint32_t)s->rows.n - 1))
-                return false;
-            *to = (struct slack_row){.rendezvous = r.rendezvous};
-        }
-        each_field(to, &r, weighted_field, r.occurrences);
-        to->occurrences += r.occurrences;
-        to->bytes = r.bytes;
-        to->transfer_type = r.transfer_type;
-        to->send_op = r.send_op;
-        to->recv_op = r.recv_op;
+        each_field(&weighted, &weighted, zero_field, 0);
+        each_field(&weighted, &r, weighted_field, r.occurrences);
+        if (!slack_join(s, &weighted))
+            return false;
     }
     return true;
 }

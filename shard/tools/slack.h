@@ -21,6 +21,7 @@ struct slack_row {
     /* Of one host: means over its occurrences. Of several: sums of these, weighted, until
      * slack_finish. */
     uint64_t slack_us, stall_us, observed_us, send_us, recv_us, send_done_us, recv_done_us;
+    uint64_t own_recv_us; /* recv_us as it is: XProf divides its own once too often */
 };
 
 struct slack {
@@ -34,6 +35,9 @@ bool slack_init(struct slack *s, struct xp_arena *a);
 /* Adds a host. */
 enum xp_status slack_add(struct slack *s, const struct tool_host *host, struct out *out,
                          struct xp_error *err);
+/* Adds a row that slack_add made of another host, its texts in s; the later's texts and bytes
+ * count. False when memory is out. */
+bool slack_join(struct slack *s, const struct slack_row *row);
 /* After the last host. */
 void slack_finish(struct slack *s);
 void slack_fini(struct slack *s);

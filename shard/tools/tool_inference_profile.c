@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "shard/tools/inference.h"
+#include "shard/tools/inference_facts.h"
 #include "shard/tools/std_sort.h"
 #include "shard/tools/table.h"
 
@@ -505,17 +505,21 @@ static enum xp_status put_page(struct page *p, struct xp_arena *a, struct xp_err
     return XP_OK;
 }
 
-static enum xp_status answer(const struct tool_host *hosts, size_t n, const struct tool_args *args,
+static enum xp_status render(struct xp_span merged, const struct tool_args *args,
                              struct xp_arena *scratch, struct out *out, struct xp_error *err)
 {
     struct inference inf;
+    struct facts *hosts;
     struct tables t;
-    XP_TRY(profile_all_readable(hosts, n, err));
+    size_t n;
+    XP_TRY(facts_open(merged, scratch, &hosts, &n, err));
+    for (size_t i = 0; i < n; i++)
+        XP_TRY(facts_need_readable(&hosts[i], err));
     if (!inference_init(&inf, scratch))
         return xp_fail(err, XP_BUSY, 0, "no memory left for the requests");
     enum xp_status st = XP_OK;
     for (size_t i = 0; i < n && st == XP_OK; i++)
-        st = inference_read(&inf, hosts[i].part, (uint32_t)i, out, err);
+        st = inference_facts_add(&inf, &hosts[i], err);
     if (st == XP_OK) {
         struct page p = {.inf = &inf, .t = &t};
         inference_sort(&inf);
@@ -529,4 +533,5 @@ static enum xp_status answer(const struct tool_host *hosts, size_t n, const stru
     return st;
 }
 
-const struct tool tool_inference_profile = {.id = "inference_profile", .answer = answer};
+const struct tool tool_inference_profile = {
+    .id = "inference_profile", .map = inference_facts_map, .merge = facts_merge, .render = render};

@@ -1,7 +1,7 @@
 /* Hardware counters as shares of what each unit could have done, one kernel a sample. */
 #include <math.h>
 
-#include "shard/tools/counter_samples.h"
+#include "shard/tools/counter_facts.h"
 
 struct sums {
     double achieved, peak;
@@ -83,61 +83,15 @@ static void put_breakdown(struct xp_json *j, const struct tpu_metric *m, size_t 
     xp_json_obj_end(j);
 }
 
-struct kernel {
-    struct xp_span name;
-    int64_t duration_ps; /* of the op that it is named by; 0: it is not */
-};
-
-/* The plane's op that begins first. */
-static void first_op(const struct counter_device *d, struct kernel *k)
-{
-    const struct part *p = d->part;
-    int64_t begin = INT64_MAX;
-    for (uint32_t i = d->plane->first_line; i < d->plane->first_line + d->plane->nlines; i++) {
-        const struct part_line *l = &p->lines[i];
-        if (!xp_span_eq(part_str(p, l->name), XP_SPAN_LIT("XLA Ops")))
-            continue;
-        for (uint32_t n = 0; n < l->nlanes; n++) {
-            struct lane_cursor c;
-            struct lane_event ev;
-            lane_seek(&c, l->lanes[n], INT64_MIN);
-            if (!lane_next(&c, &ev) || ev.name >= d->plane->nevmeta || ev.begin_ps > begin ||
-                (ev.begin_ps == begin && ev.end_ps - ev.begin_ps <= k->duration_ps))
-                continue;
-            begin = ev.begin_ps;
-            *k = (struct kernel){part_str(p, d->plane->evmeta[ev.name].name),
-                                 ev.end_ps - ev.begin_ps};
-        }
-    }
-}
-
-/* Samples are lines "counters_<kernel>"; "counters_0" is of no kernel in particular: XProf takes
- * the first op. Other lines have no names for it. */
-static struct kernel kernel_of(const struct counter_device *d, const struct part_line *line)
-{
-    static const struct xp_span prefix = {(const uint8_t *)"counters_", 9};
-    struct xp_span name = part_str(d->part, line->name);
-    struct kernel k = {XP_SPAN_LIT("default_kernel"), 0};
-    if (!xp_span_starts(name, prefix) || name.n == prefix.n)
-        return k;
-    name = xp_span_of(name.p + prefix.n, name.n - prefix.n);
-    if (xp_span_eq(name, XP_SPAN_LIT("0")))
-        first_op(d, &k);
-    else
-        k.name = name;
-    return k;
-}
-
-static void put_kernel(struct xp_json *j, enum tpu_chip chip, const struct kernel *k,
-                       const struct counter_sample *s)
+static void put_kernel(struct xp_json *j, enum tpu_chip chip, const struct counter_facts_sample *s)
 {
     struct tpu_metric m[TPU_METRICS_MAX];
     size_t n = tpu_metrics(chip, &s->values, m);
     struct sums mxu = sum_of(m, n, "Avg MXU Busy");
     double busy = percent(mxu.achieved, mxu.peak);
-    int64_t ps = s->duration_ps ? s->duration_ps : k->duration_ps;
+    int64_t ps = s->duration_ps ? s->duration_ps : s->kernel_ps;
     xp_json_obj(j);
-    xp_json_key(j, "kernel_name"), xp_json_span(j, k->name);
+    xp_json_key(j, "kernel_name"), xp_json_span(j, s->kernel);
     xp_json_key(j, "duration_us"), xp_json_double(j, (double)ps / 1e6);
     xp_json_key(j, "mxu_utilization"), xp_json_double(j, busy);
     xp_json_key(j, "mxu_is_anomaly"), xp_json_bool(j, busy > 100);
@@ -146,59 +100,54 @@ static void put_kernel(struct xp_json *j, enum tpu_chip chip, const struct kerne
     xp_json_obj_end(j);
 }
 
-static enum xp_status put_device(struct xp_json *j, struct counter_device *d, enum tpu_chip chip,
-                                 struct xp_error *err)
+static void put_device(struct xp_json *j, struct facts *f, const struct counter_facts_device *d,
+                       struct xp_arena *a)
 {
+    struct counter_facts_sample s;
     xp_json_obj(j);
     xp_json_key(j, "device_id"), xp_json_i64(j, d->id);
     xp_json_key(j, "device_type"), xp_json_span(j, d->type);
     xp_json_key(j, "kernels");
     xp_json_arr(j);
-    for (uint32_t i = 0; i < d->plane->nlines; i++) {
-        const struct part_line *line = &d->part->lines[d->plane->first_line + i];
-        struct counter_sample s;
-        XP_TRY(counter_sample_read(d, line, &s, err));
-        struct kernel k = kernel_of(d, line);
-        if (s.values.n)
-            put_kernel(j, chip, &k, &s);
-    }
+    while (counter_facts_sample(f, a, &s))
+        put_kernel(j, d->chip, &s);
     xp_json_arr_end(j);
     xp_json_obj_end(j);
-    return XP_OK;
 }
 
-static enum xp_status answer(const struct tool_host *hosts, size_t n, const struct tool_args *args,
-                             struct xp_arena *scratch, struct out *out, struct xp_error *err)
+static enum xp_status map(const struct tool_host *host, const struct tool_args *args,
+                          struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
 {
-    struct xp_json j;
     if (args->csv)
         return tool_no_csv(err);
+    return counter_facts_map(host, args, a, partial, err);
+}
+
+static enum xp_status render(struct xp_span merged, const struct tool_args *args,
+                             struct xp_arena *scratch, struct out *out, struct xp_error *err)
+{
+    struct counter_facts_device d;
+    struct facts *hosts;
+    struct xp_json j;
+    size_t n;
+    (void)args;
+    XP_TRY(facts_open(merged, scratch, &hosts, &n, err));
     if (n != 1)
         return xp_fail(err, XP_NOT_FOUND, 0, "kernel utilization is of one host at a time");
-    XP_TRY(profile_all_readable(hosts, n, err));
-    const struct part *p = hosts[0].part;
+    XP_TRY(facts_need_readable(hosts, err));
     xp_json_init(&j, &out->text);
     xp_json_obj(&j);
     xp_json_key(&j, "status"), xp_json_str(&j, "SUCCESS");
     xp_json_key(&j, "devices");
     xp_json_arr(&j);
-    for (uint32_t i = 0; i < p->nplanes; i++) {
-        struct xp_span name = profile_plane_name(p, &p->planes[i]);
-        struct counter_device d;
-        enum tpu_chip chip;
-        uint32_t ordinal;
-        if (!profile_is_tpu(name))
-            continue;
-        XP_TRY(counter_device_open(&d, p, &p->planes[i], scratch, err));
-        if (d.id == -1 && profile_ordinal(name, &ordinal))
-            d.id = ordinal;
-        if (d.id != -1 && tpu_chip_of(d.type, &chip))
-            XP_TRY(put_device(&j, &d, chip, err));
+    while (counter_facts_device(hosts, &d)) {
+        put_device(&j, hosts, &d, scratch);
         out_flush(out);
     }
     xp_json_arr_end(&j);
     xp_json_obj_end(&j);
-    return XP_OK;
+    return facts_ok(hosts, err);
 }
 
-const struct tool tool_kernel_utilization = {.id = "kernel_utilization", .answer = answer};
+const struct tool tool_kernel_utilization = {
+    .id = "kernel_utilization", .map = map, .merge = facts_merge, .render = render};

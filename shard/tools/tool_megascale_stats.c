@@ -4,7 +4,7 @@
 #include <strings.h>
 
 #include "shard/tools/perfetto.h"
-#include "shard/tools/slack.h"
+#include "shard/tools/slack_facts.h"
 #include "shard/tools/table.h"
 
 #define GBPS_PER_BYTE_PER_US (8E-9 / 1E-6)
@@ -82,31 +82,6 @@ static void put_row(struct tables *t, const struct slack *s, const struct slack_
                              : INT_MAX);
 }
 
-static bool has_transfers(const struct part *p)
-{
-    const struct part_plane *pl = profile_plane(p, "/host:CPU");
-    for (uint32_t i = 0; pl && i < pl->nevmeta; i++)
-        if (xp_span_starts(part_str(p, pl->evmeta[i].name), XP_SPAN_LIT("MegaScale:")))
-            return true;
-    return false;
-}
-
-/* The hosts in order; at the first without transfers XProf takes it that there are none at all. */
-static enum xp_status add_hosts(struct slack *s, const struct tool_host *hosts, size_t n,
-                                struct out *out, struct xp_error *err)
-{
-    for (size_t i = 0; i < n; i++) {
-        XP_TRY(profile_all_readable(&hosts[i], 1, err));
-        if (!has_transfers(hosts[i].part)) {
-            s->rows.n = 0;
-            return XP_OK;
-        }
-        XP_TRY(slack_add(s, &hosts[i], out, err));
-    }
-    slack_finish(s);
-    return XP_OK;
-}
-
 static bool wants_perfetto(const struct tool_args *args)
 {
     struct xp_span v = {0};
@@ -114,22 +89,76 @@ static bool wants_perfetto(const struct tool_args *args)
            strncasecmp((const char *)v.p, "true", 4) == 0;
 }
 
-static enum xp_status answer(const struct tool_host *hosts, size_t n, const struct tool_args *args,
-                             struct xp_arena *scratch, struct out *out, struct xp_error *err)
+/* The trace is one text, of the first host; there is none of several. */
+static enum xp_status map_perfetto(const struct tool_host *host, struct xp_arena *a,
+                                   struct xp_span *partial, struct xp_error *err)
+{
+    struct facts_out f;
+    struct out trace;
+    if (!profile_readable(host->part))
+        return facts_unreadable(host, a, partial, err);
+    XP_TRY(facts_begin(&f, a, err));
+    out_init(&trace, NULL);
+    enum xp_status st = host->index ? XP_OK : perfetto_write(host->part, a, &trace, err);
+    facts_text(&f, xp_buf_all(&trace.text));
+    out_fini(&trace);
+    if (st == XP_OK)
+        return facts_end(&f, host, a, partial, err);
+    facts_drop(&f);
+    return st;
+}
+
+static enum xp_status map(const struct tool_host *host, const struct tool_args *args,
+                          struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
+{
+    if (wants_perfetto(args))
+        return map_perfetto(host, a, partial, err);
+    return slack_facts_map(host, args, a, partial, err);
+}
+
+static enum xp_status render_perfetto(struct facts *hosts, size_t n, const struct tool_args *args,
+                                      struct out *out, struct xp_error *err)
 {
     struct xp_span host = {0};
+    tool_arg(args, "host", &host);
+    if (n != 1 || xp_span_eq(host, XP_SPAN_LIT("ALL_HOSTS")))
+        return xp_fail(err, XP_NOT_FOUND, 0, "a trace for Perfetto is of one host");
+    XP_TRY(facts_need_readable(hosts, err));
+    xp_buf_span(&out->text, facts_get_text(hosts));
+    out->content_type = "application/octet-stream";
+    return facts_ok(hosts, err);
+}
+
+/* The hosts in order; at the first without transfers XProf takes it that there are none at all. */
+static enum xp_status add_hosts(struct slack *s, struct facts *hosts, size_t n,
+                                struct xp_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool any;
+        XP_TRY(facts_need_readable(&hosts[i], err));
+        XP_TRY(slack_facts_add(s, &hosts[i], &any, err));
+        if (!any) {
+            s->rows.n = 0;
+            return XP_OK;
+        }
+    }
+    slack_finish(s);
+    return XP_OK;
+}
+
+static enum xp_status render(struct xp_span merged, const struct tool_args *args,
+                             struct xp_arena *scratch, struct out *out, struct xp_error *err)
+{
+    struct facts *hosts;
     struct slack s;
     struct tables t;
-    tool_arg(args, "host", &host);
-    if (wants_perfetto(args)) {
-        if (n != 1 || xp_span_eq(host, XP_SPAN_LIT("ALL_HOSTS")))
-            return xp_fail(err, XP_NOT_FOUND, 0, "a trace for Perfetto is of one host");
-        XP_TRY(profile_all_readable(hosts, n, err));
-        return perfetto_write(hosts[0].part, scratch, out, err);
-    }
+    size_t n;
+    XP_TRY(facts_open(merged, scratch, &hosts, &n, err));
+    if (wants_perfetto(args))
+        return render_perfetto(hosts, n, args, out, err);
     if (!slack_init(&s, scratch))
         return xp_fail(err, XP_BUSY, 0, "no memory left for the transfers between slices");
-    enum xp_status st = add_hosts(&s, hosts, n, out, err);
+    enum xp_status st = add_hosts(&s, hosts, n, err);
     if (st == XP_OK) {
         tables_begin(&t, out, args->csv, true);
         table_begin(&t);
@@ -144,4 +173,4 @@ static enum xp_status answer(const struct tool_host *hosts, size_t n, const stru
 }
 
 const struct tool tool_megascale_stats = {
-    .id = "megascale_stats", .tolerant = true, .answer = answer};
+    .id = "megascale_stats", .tolerant = true, .map = map, .merge = facts_merge, .render = render};

@@ -1,6 +1,7 @@
 /* Hardware counters: a row for each event of a device plane that has a counter's value. */
 #include <stdio.h>
 
+#include "shard/tools/facts.h"
 #include "shard/tools/profile.h"
 #include "shard/tools/table.h"
 #include "shard/tools/tpu_counters.h"
@@ -9,6 +10,9 @@ enum { CHIP, DEVICE, VALUE, DESCRIPTION, SETS };
 static const char *const names[] = {"global_chip_id", "device_id", "counter_value",
                                     "performance_counter_description", "performance_counter_sets"};
 
+/* The facts: ROW and a row's values, for each; then END. */
+enum { END, ROW };
+
 struct named;
 
 struct work {
@@ -16,8 +20,7 @@ struct work {
     struct values_eye eye;
     int64_t chip;
     struct xp_arena *a;
-    struct tables *t;
-    struct out *out;
+    struct facts_out *f;
     struct named *named; /* by event name of the plane */
 };
 
@@ -63,50 +66,40 @@ static const struct named *name_of(struct work *w, const struct part_plane *pl, 
     return n;
 }
 
-static void put_hex(struct work *w, uint64_t v)
-{
-    char hex[24];
-    snprintf(hex, sizeof hex, "0x%llx", (unsigned long long)v);
-    table_num_text(w->t, (double)v, hex);
-}
-
 /* The profile's own words only where XProf has none. */
-static void put_words(struct work *w, const struct value *own, const char *xprofs)
+static struct xp_span words(const struct value *own, const char *xprofs)
 {
     if (xprofs)
-        table_cstr(w->t, xprofs);
-    else
-        table_str(w->t, own->type == VALUE_TEXT ? own->text : (struct xp_span){0});
+        return xp_span_str(xprofs);
+    return own->type == VALUE_TEXT ? own->text : (struct xp_span){0};
 }
 
-static enum xp_status put_event(struct work *w, const struct part_line *line,
+static enum xp_status map_event(struct work *w, const struct part_line *line,
                                 const struct lane_event *ev, struct xp_error *err)
 {
     const struct part *p = w->host->part;
-    const struct part_plane *pl = &p->planes[line->plane];
     struct value v, seen[SETS + 1] = {{0}};
     XP_TRY(values_of_event(&w->eye, ev->at, err));
     while (values_next(&w->eye, &v))
         if (seen[v.which].type == VALUE_NONE)
             seen[v.which] = v;
-    const struct named *named = name_of(w, pl, ev->name);
-    if (!named)
-        return xp_fail(err, XP_BUSY, 0, "no memory left for the counters' names");
     if (seen[VALUE].type == VALUE_NONE)
         return XP_OK;
-    table_row(w->t);
-    table_str(w->t, w->host->name);
-    table_num(w->t, (double)w->chip);
-    table_str(w->t, part_str(p, line->name));
-    table_num(w->t, (double)line->id);
-    table_str(w->t, named->name);
-    put_hex(w, value_u64(&seen[VALUE]));
-    put_words(w, &seen[DESCRIPTION], named->text);
-    put_words(w, &seen[SETS], named->set);
-    return out_cancelled(w->out) ? XP_CANCELLED : XP_OK;
+    const struct named *named = name_of(w, &p->planes[line->plane], ev->name);
+    if (!named)
+        return xp_fail(err, XP_BUSY, 0, "no memory left for the counters' names");
+    facts_u64(w->f, ROW);
+    facts_i64(w->f, w->chip);
+    facts_text(w->f, part_str(p, line->name));
+    facts_i64(w->f, line->id);
+    facts_text(w->f, named->name);
+    facts_u64(w->f, value_u64(&seen[VALUE]));
+    facts_text(w->f, words(&seen[DESCRIPTION], named->text));
+    facts_text(w->f, words(&seen[SETS], named->set));
+    return XP_OK;
 }
 
-static enum xp_status put_plane(struct work *w, const struct part_plane *pl, struct xp_error *err)
+static enum xp_status map_plane(struct work *w, const struct part_plane *pl, struct xp_error *err)
 {
     const struct part *p = w->host->part;
     values_open(&w->eye, p, pl, names, SETS + 1, w->a);
@@ -119,10 +112,45 @@ static enum xp_status put_plane(struct work *w, const struct part_plane *pl, str
         size_t n;
         XP_TRY(profile_events_with(&p->lines[i], STAT_COUNTER_VALUE, w->a, &events, &n, err));
         for (size_t k = 0; k < n; k++)
-            XP_TRY(put_event(w, &p->lines[i], &events[k], err));
+            XP_TRY(map_event(w, &p->lines[i], &events[k], err));
     }
     return XP_OK;
 }
+
+static enum xp_status map_planes(struct work *w, struct xp_error *err)
+{
+    const struct part *p = w->host->part;
+    for (uint32_t k = 0; k < p->nplanes; k++) {
+        struct xp_span name = profile_plane_name(p, &p->planes[k]);
+        if (profile_is_tpu(name) || profile_is_gpu(name))
+            XP_TRY(map_plane(w, &p->planes[k], err));
+    }
+    facts_u64(w->f, END);
+    return XP_OK;
+}
+
+static bool wants_names(const struct tool_args *args)
+{
+    struct xp_span v = {0};
+    return tool_arg(args, "names_only", &v) && xp_span_eq(v, XP_SPAN_LIT("1"));
+}
+
+static enum xp_status map(const struct tool_host *host, const struct tool_args *args,
+                          struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
+{
+    struct facts_out f;
+    struct work w = {.host = host, .a = a, .f = &f};
+    if (wants_names(args) || !profile_readable(host->part))
+        return facts_unreadable(host, a, partial, err);
+    XP_TRY(facts_begin(&f, a, err));
+    enum xp_status st = map_planes(&w, err);
+    if (st == XP_OK)
+        return facts_end(&f, host, a, partial, err);
+    facts_drop(&f);
+    return st;
+}
+
+/* --- the table --- */
 
 static void put_columns(struct tables *t)
 {
@@ -136,32 +164,50 @@ static void put_columns(struct tables *t)
     table_col(t, "Set", TABLE_STRING, "Set");
 }
 
-static enum xp_status answer(const struct tool_host *hosts, size_t n, const struct tool_args *args,
+static void put_hex(struct tables *t, uint64_t v)
+{
+    char hex[24];
+    snprintf(hex, sizeof hex, "0x%llx", (unsigned long long)v);
+    table_num_text(t, (double)v, hex);
+}
+
+static void put_row(struct tables *t, struct facts *f)
+{
+    table_row(t);
+    table_str(t, f->host);
+    table_num(t, (double)facts_get_i64(f)); /* chip */
+    table_str(t, facts_get_text(f));        /* kernel */
+    table_num(t, (double)facts_get_i64(f)); /* sample */
+    table_str(t, facts_get_text(f));        /* counter */
+    put_hex(t, facts_get_u64(f));
+    table_str(t, facts_get_text(f)); /* description */
+    table_str(t, facts_get_text(f)); /* sets */
+}
+
+static enum xp_status render(struct xp_span merged, const struct tool_args *args,
                              struct xp_arena *scratch, struct out *out, struct xp_error *err)
 {
+    struct facts *hosts;
     struct tables t;
-    struct work w = {.a = scratch, .t = &t, .out = out};
-    struct xp_span v = {0};
-    if (tool_arg(args, "names_only", &v) && xp_span_eq(v, XP_SPAN_LIT("1"))) {
-        v = (struct xp_span){0};
+    size_t n;
+    if (wants_names(args)) {
+        struct xp_span v = {0};
         tool_arg(args, "device_type", &v);
         return tpu_counter_names(v, out, err);
     }
+    XP_TRY(facts_open(merged, scratch, &hosts, &n, err));
     tables_begin(&t, out, args->csv, false);
     table_begin(&t);
     put_columns(&t);
     for (size_t i = 0; i < n; i++) {
-        const struct part *p = hosts[i].part;
-        w.host = &hosts[i];
-        for (uint32_t k = 0; profile_readable(p) && k < p->nplanes; k++) {
-            struct xp_span name = profile_plane_name(p, &p->planes[k]);
-            if (profile_is_tpu(name) || profile_is_gpu(name))
-                XP_TRY(put_plane(&w, &p->planes[k], err));
-        }
+        while (hosts[i].readable && facts_get_u64(&hosts[i]) == ROW && !out_cancelled(out))
+            put_row(&t, &hosts[i]);
+        XP_TRY(facts_ok(&hosts[i], err));
     }
     table_end(&t);
     tables_end(&t);
     return XP_OK;
 }
 
-const struct tool tool_perf_counters = {.id = "perf_counters", .tolerant = true, .answer = answer};
+const struct tool tool_perf_counters = {
+    .id = "perf_counters", .tolerant = true, .map = map, .merge = facts_merge, .render = render};

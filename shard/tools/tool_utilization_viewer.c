@@ -1,5 +1,5 @@
 /* How busy each unit of a TPU was, from its hardware counters. */
-#include "shard/tools/counter_samples.h"
+#include "shard/tools/counter_facts.h"
 #include "shard/tools/table.h"
 
 static void put_columns(struct tables *t)
@@ -27,46 +27,41 @@ static void put_metric(struct tables *t, int64_t device, int64_t sample, const s
     table_cstr(t, m->unit);
 }
 
-static enum xp_status put_plane(struct tables *t, const struct part *p, const struct part_plane *pl,
-                                struct xp_arena *a, struct xp_error *err)
+static void put_host(struct tables *t, struct facts *f, struct xp_arena *a)
 {
     struct tpu_metric metrics[TPU_METRICS_MAX];
-    struct counter_device d;
-    enum tpu_chip chip;
-    XP_TRY(counter_device_open(&d, p, pl, a, err));
-    if (d.id == -1 || !tpu_chip_of(d.type, &chip))
-        return XP_OK;
-    for (uint32_t i = pl->first_line; i < pl->first_line + pl->nlines; i++) {
-        struct counter_sample s;
-        XP_TRY(counter_sample_read(&d, &p->lines[i], &s, err));
-        size_t n = s.values.n ? tpu_metrics(chip, &s.values, metrics) : 0;
-        for (size_t k = 0; k < n; k++)
-            put_metric(t, (int32_t)d.id, p->lines[i].id, &metrics[k]);
-    }
-    return XP_OK;
+    struct counter_facts_device d;
+    struct counter_facts_sample s;
+    while (counter_facts_device(f, &d))
+        while (counter_facts_sample(f, a, &s)) {
+            size_t n = d.id_told ? tpu_metrics(d.chip, &s.values, metrics) : 0;
+            for (size_t k = 0; k < n; k++)
+                put_metric(t, (int32_t)d.id, s.id, &metrics[k]);
+        }
 }
 
-static enum xp_status answer(const struct tool_host *hosts, size_t n, const struct tool_args *args,
+static enum xp_status render(struct xp_span merged, const struct tool_args *args,
                              struct xp_arena *scratch, struct out *out, struct xp_error *err)
 {
+    struct facts *hosts;
     struct tables t;
+    size_t n;
+    XP_TRY(facts_open(merged, scratch, &hosts, &n, err));
     /* XProf looks at the first host alone, and minds only its file. */
-    XP_TRY(profile_all_readable(hosts, n ? 1 : 0, err));
+    if (n)
+        XP_TRY(facts_need_readable(hosts, err));
     tables_begin(&t, out, args->csv, false);
     table_begin(&t);
     put_columns(&t);
-    for (uint32_t k = 0; n && k < hosts[0].part->nplanes; k++) {
-        const struct part *p = hosts[0].part;
-        if (profile_is_tpu(profile_plane_name(p, &p->planes[k])))
-            XP_TRY(put_plane(&t, p, &p->planes[k], scratch, err));
-    }
+    if (n)
+        put_host(&t, hosts, scratch);
     table_end(&t);
     tables_end(&t);
-    return XP_OK;
+    return n ? facts_ok(hosts, err) : XP_OK;
 }
 
-const struct tool tool_utilization_viewer = {
-    .id = "utilization_viewer",
-    .tolerant = true,
-    .answer = answer,
-};
+const struct tool tool_utilization_viewer = {.id = "utilization_viewer",
+                                             .tolerant = true,
+                                             .map = counter_facts_map,
+                                             .merge = facts_merge,
+                                             .render = render};

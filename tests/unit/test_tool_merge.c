@@ -1,12 +1,14 @@
-/* Every tool with map and merge: joining partials knows no order, and nothing joined changes
- * nothing. Judged by the answers, so that partials may hold things in any order. */
+/* Every tool with map and merge: joining partials knows no order, nothing joined changes nothing,
+ * and what is joined gives the answer over all hosts at once. Judged by the answers, so that
+ * partials may hold things in any order; by the bytes where a tool has no answer of several hosts.
+ */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "shard/part_open.h"
+#include "shard/tools/facts.h"
 #include "shard/tools/tool.h"
-#include "tests/unit/unit.h"
-#include "tests/unit/xspace_make.h"
+#include "tests/unit/tool_support.h"
 
 #define HOSTS 3
 #define US INT64_C(1000000)
@@ -53,14 +55,12 @@ static void add_names(struct xp_buf *plane)
 }
 
 /* A host with one TPU core, two steps, and a thread; k makes it its own. */
-static struct part_file *host(uint32_t k)
+static struct xp_buf trains(uint32_t k)
 {
     struct xp_buf space = make_message(), tpu = make_plane(2, "/device:TPU:0"),
                   cpu = make_plane(1, "/host:CPU");
     struct xp_buf steps = make_line(1, "Steps", 0), ops = make_line(2, "XLA Ops", 0),
                   thread = make_line(3, "main", 0);
-    struct part_file *f;
-    struct xp_error err = {0};
     add_names(&tpu);
     add_op(&tpu, 1, "fusion.1", "loop fusion");
     add_op(&tpu, 2 + k, k ? "copy.2" : "infeed.2", k ? "copy" : "infeed");
@@ -83,6 +83,162 @@ static struct part_file *host(uint32_t k)
     make_put(&cpu, 3, &thread);
     make_put(&space, 1, &tpu);
     make_put(&space, 1, &cpu);
+    return space;
+}
+
+/* A server: requests of a model that each second host has of its own, in a batch; allocations. */
+static struct xp_buf serves(uint32_t k)
+{
+    static const char *const names[] = {"_r",
+                                        "_pt",
+                                        "_p",
+                                        "_ct",
+                                        "_c",
+                                        "model_id",
+                                        "batching_input_task_size",
+                                        "padding_amount",
+                                        "batch_size_after_padding",
+                                        "allocator_name",
+                                        "bytes_allocated",
+                                        "allocation_bytes",
+                                        "addr"};
+    enum { R = 1, PT, P, CT, C, MODEL, TASK, PADDING, SIZE, ALLOCATOR, HEAP, BYTES, ADDRESS };
+    static const char *const events[] = {"BatchingSessionRun", "ScheduleWithoutSplit",
+                                         "ProcessBatch",       "ConcatInputTensors",
+                                         "MemoryAllocation",   "MemoryDeallocation"};
+    struct xp_buf space = make_message(), cpu = make_plane(1, "/host:CPU");
+    for (int64_t i = 0; i < 2; i++) {
+        struct xp_buf line = make_line(i + 1, "t", 0), e;
+        e = make_event(1, (1000 + 10 * i) * US, (100 + 7 * k) * US);
+        put_i64(&e, 4, R, 1);
+        put_i64(&e, 4, PT, 3);
+        put_i64(&e, 4, P, 77);
+        put_text(&e, 4, MODEL, k % 2 ? "odd:1" : "even:1");
+        make_put(&line, 4, &e);
+        e = make_event(2, (1015 + i) * US, US);
+        put_i64(&e, 4, TASK, 2 + k);
+        make_put(&line, 4, &e);
+        e = make_event(5 + i, (2000 + i) * US, 0);
+        put_text(&e, 4, ALLOCATOR, "hbm");
+        put_i64(&e, 4, HEAP, 100 * (k + 1));
+        put_i64(&e, 4, BYTES, 100);
+        put_i64(&e, 4, ADDRESS, 4096);
+        make_put(&line, 4, &e);
+        make_put(&cpu, 3, &line);
+    }
+    struct xp_buf line = make_line(3, "batch", 0), e = make_event(3, 1025 * US, 50 * US);
+    put_i64(&e, 4, R, 2);
+    put_i64(&e, 4, CT, 3);
+    put_i64(&e, 4, C, 77);
+    put_text(&e, 4, MODEL, k % 2 ? "odd:1" : "even:1");
+    make_put(&line, 4, &e);
+    e = make_event(4, 1026 * US, US);
+    put_i64(&e, 4, PADDING, 1);
+    put_i64(&e, 4, SIZE, 8);
+    make_put(&line, 4, &e);
+    make_put(&cpu, 3, &line);
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++)
+        make_add_meta(&cpu, 4, (int64_t)i + 1, events[i]);
+    put_stat_names(&cpu, names, sizeof names / sizeof *names);
+    make_put(&space, 1, &cpu);
+    return space;
+}
+
+/* Counters of a TPU v6e, and steps whose cores wait at barriers. */
+static struct xp_buf waits(uint32_t k)
+{
+    static const char *const names[] = {"device_id", "device_type_string", "counter_value",
+                                        "performance_counter_id", "device_duration_ps"};
+    static const uint64_t counters[] = {3257466888, 3257466888 + 520};
+    char host[8] = {'h', (char)('0' + k)};
+    struct xp_buf space = make_message(), tpu = make_plane(1, "/device:TPU:0"), e;
+    struct xp_buf steps = make_line(1, "Steps", 0), ops = make_line(2, "XLA Ops", 0),
+                  sample = make_line(3, "counters_k", 0);
+    for (int64_t i = 0; i < 5; i++) {
+        uint64_t ps = (uint64_t)((30 + 10 * k) * US);
+        make_add_event(&steps, 1, 100 * US * (i + 1), 100 * US);
+        e = make_event(2, 100 * US * (i + 1) + US, (int64_t)ps);
+        put_u64(&e, 4, 5, ps);
+        make_put(&ops, 4, &e);
+    }
+    for (int i = 0; i < 2; i++) {
+        e = make_event(3, 0, 10 * US);
+        put_u64(&e, 4, 3, i ? 10 + k : 1000);
+        put_u64(&e, 4, 4, counters[i]);
+        make_put(&sample, 4, &e);
+    }
+    make_put(&tpu, 3, &steps);
+    make_put(&tpu, 3, &ops);
+    make_put(&tpu, 3, &sample);
+    make_add_meta(&tpu, 4, 1, "step");
+    make_add_meta(&tpu, 4, 2, "barrier-cores.7");
+    make_add_meta(&tpu, 4, 3, "a counter");
+    put_stat_names(&tpu, names, sizeof names / sizeof *names);
+    put_u64(&tpu, 6, 1, 5);
+    put_text(&tpu, 6, 2, "TPU v6 Lite");
+    make_put(&space, 1, &tpu);
+    make_text(&space, 4, host);
+    return space;
+}
+
+static void add_pair(struct xp_buf *in, const char *key, const char *value)
+{
+    struct xp_buf entry = make_message();
+    make_text(&entry, 1, key);
+    make_text(&entry, 2, value);
+    make_put(in, 1, &entry);
+}
+
+/* send and recv-done of one rendezvous, the second k us later. */
+static struct xp_buf sends(uint32_t k)
+{
+    static const char *const names[] = {"hlo_category"};
+    static const char *const ops[] = {"send", "recv-done"};
+    struct xp_buf space = make_message(), tpu = make_plane(1, "/device:TPU:0"),
+                  cpu = make_plane(2, "/host:CPU"), hlo = make_plane(3, "/host:metadata");
+    struct xp_buf runs = make_line(1, "XLA Modules", 0), line = make_line(2, "XLA Ops", 0);
+    struct xp_buf proto = make_message(), module = make_message(), comp = make_message();
+    make_text(&comp, 1, "main");
+    make_add_event(&runs, 3, 0, 1000 * US);
+    for (int i = 0; i < 2; i++) {
+        struct xp_buf in = make_message(), attributes = make_message(), stats = make_message();
+        make_text(&in, 1, ops[i]);
+        make_text(&in, 2, ops[i]);
+        xp_pb_put_u64(&in, 26, 9);
+        xp_pb_put_u64(&in, 35, (uint64_t)i + 1);
+        add_pair(&attributes, "_xla_host_transfer_rendezvous", k == 2 ? "ar.2" : "ar.1");
+        make_put(&in, 68, &attributes);
+        make_put(&comp, 2, &in);
+        put_text(&stats, 5, 1, "host send");
+        put_meta(&tpu, i + 1, ops[i], ops[i], &stats);
+        make_add_event(&line, i + 1, (100 + i * (300 + k)) * US, 10 * US);
+    }
+    make_text(&module, 1, "jit_s");
+    make_put(&module, 3, &comp);
+    make_put(&proto, 1, &module);
+    struct xp_buf stats = make_message();
+    put_blob(&stats, 5, 1, xp_buf_all(&proto));
+    xp_buf_fini(&proto);
+    put_meta(&hlo, 5, "jit_s(5)", NULL, &stats);
+    make_add_meta(&hlo, 5, 1, "Hlo Proto");
+    make_add_meta(&tpu, 4, 3, "jit_s(5)");
+    put_stat_names(&tpu, names, 1);
+    make_add_meta(&cpu, 4, 1, "MegaScale: Send");
+    make_put(&tpu, 3, &runs);
+    make_put(&tpu, 3, &line);
+    make_put(&space, 1, &tpu);
+    make_put(&space, 1, &cpu);
+    make_put(&space, 1, &hlo);
+    return space;
+}
+
+static struct xp_buf (*const profiles[])(uint32_t k) = {trains, serves, waits, sends};
+#define PROFILES (sizeof profiles / sizeof *profiles)
+
+static struct part_file *host(struct xp_buf space)
+{
+    struct part_file *f;
+    struct xp_error err = {0};
     char *path = make_file(xp_buf_all(&space)), *named = NULL;
     assert_true(asprintf(&named, "%s.xplane.pb", path) > 0);
     assert_int_equal(rename(path, named), 0);
@@ -109,28 +265,42 @@ static struct xp_span join(struct rig *r, struct xp_span x, struct xp_span y)
     return both;
 }
 
-/* The answer's text, or "-" with the status where a tool has none. */
-static char *answer(struct rig *r, struct xp_span merged)
+/* Of what a tool wrote; "-" with the status where it has no answer. */
+static char *text_of(struct out *o, enum xp_status st)
 {
     struct xp_error err = {0};
-    struct out o;
     uint8_t *body;
     size_t n;
     bool encoded;
     char *text;
+    if (st != XP_OK) {
+        assert_true(asprintf(&text, "- %d", (int)st) > 0);
+    } else {
+        assert_int_equal(out_finish(o, &body, &n, &encoded, &err), XP_OK);
+        text = calloc(1, n + 1);
+        memcpy(text, body, n);
+        free(body);
+    }
+    out_fini(o);
+    return text;
+}
+
+static char *answer(struct rig *r, struct xp_span merged)
+{
+    struct xp_error err = {0};
+    struct out o;
     out_init(&o, NULL);
     enum xp_status st = r->t->render(merged, &r->args, r->a, &o, &err);
-    if (st != XP_OK) {
-        out_fini(&o);
-        assert_true(asprintf(&text, "- %d", (int)st) > 0);
-        return text;
-    }
-    assert_int_equal(out_finish(&o, &body, &n, &encoded, &err), XP_OK);
-    text = calloc(1, n + 1);
-    memcpy(text, body, n);
-    free(body);
-    out_fini(&o);
-    return text;
+    return text_of(&o, st);
+}
+
+static char *answer_at_once(struct rig *r, const struct tool_host *hosts)
+{
+    struct xp_error err = {0};
+    struct out o;
+    out_init(&o, NULL);
+    enum xp_status st = tool_run(r->t, hosts, HOSTS, &r->args, r->a, &o, &err);
+    return text_of(&o, st);
 }
 
 static void same(struct rig *r, struct xp_span x, struct xp_span y)
@@ -138,17 +308,21 @@ static void same(struct rig *r, struct xp_span x, struct xp_span y)
     char *a = answer(r, x), *b = answer(r, y);
     if (strcmp(a, b) != 0)
         fail_msg("%s: orders differ:\n%s\n%s", r->t->id, a, b);
+    if (r->t->merge == facts_merge)
+        assert_true(xp_span_eq(x, y));
     free(a);
     free(b);
 }
 
-static void check_tool(const struct tool *t, struct part_file *const *f)
+/* True: the hosts together have another answer than the first alone, so that joining showed. */
+static bool check_tool(const struct tool *t, struct part_file *const *f)
 {
     struct rig r = {.t = t, .a = xp_arena_new(NULL)};
+    struct tool_host hosts[HOSTS];
     for (uint32_t i = 0; i < HOSTS; i++) {
-        struct tool_host h = {part_file_part(f[i]), XP_SPAN_LIT("h"), i};
         struct xp_error err = {0};
-        if (t->map(&h, &r.args, r.a, &r.one[i], &err) != XP_OK)
+        hosts[i] = (struct tool_host){part_file_part(f[i]), XP_SPAN_LIT("h"), i};
+        if (t->map(&hosts[i], &r.args, r.a, &r.one[i], &err) != XP_OK)
             fail_msg("%s: map: %s", t->id, err.text);
     }
     struct xp_span none = {0}, *v = r.one;
@@ -158,27 +332,46 @@ static void check_tool(const struct tool *t, struct part_file *const *f)
     same(&r, all, join(&r, v[0], join(&r, v[1], v[2])));
     same(&r, all, join(&r, join(&r, v[2], v[0]), v[1]));
     same(&r, all, join(&r, v[1], join(&r, v[2], v[0])));
+    char *joined = answer(&r, all), *at_once = answer_at_once(&r, hosts), *first = answer(&r, v[0]);
+    assert_string_equal(joined, at_once);
+    bool showed = strcmp(joined, first) != 0;
+    free(joined);
+    free(at_once);
+    free(first);
     xp_arena_free(r.a);
+    return showed;
+}
+
+/* XProf's page is of the first host alone. */
+static bool is_of_one(const char *id)
+{
+    return strcmp(id, "utilization_viewer") == 0 || strcmp(id, "kernel_stats") == 0;
 }
 
 static void partials_join_in_any_order(void **state)
 {
-    struct part_file *f[HOSTS];
+    bool showed[sizeof ids / sizeof *ids] = {false};
     int checked = 0;
     (void)state;
-    for (uint32_t i = 0; i < HOSTS; i++)
-        f[i] = host(i);
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
-        const struct tool *t = tool_find(xp_span_str(ids[i]));
-        assert_non_null(t);
-        if (!t->map)
-            continue;
-        check_tool(t, f);
-        checked++;
+    for (size_t kind = 0; kind < PROFILES; kind++) {
+        struct part_file *f[HOSTS];
+        for (uint32_t i = 0; i < HOSTS; i++)
+            f[i] = host(profiles[kind](i));
+        for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+            const struct tool *t = tool_find(xp_span_str(ids[i]));
+            assert_non_null(t);
+            if (!t->map)
+                continue;
+            showed[i] |= check_tool(t, f);
+            checked++;
+        }
+        for (uint32_t i = 0; i < HOSTS; i++)
+            part_close(f[i]);
     }
-    assert_true(checked >= 5);
-    for (uint32_t i = 0; i < HOSTS; i++)
-        part_close(f[i]);
+    assert_true(checked >= 15 * (int)PROFILES);
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        if (tool_find(xp_span_str(ids[i]))->map && !showed[i] && !is_of_one(ids[i]))
+            fail_msg("%s: no profile here shows that its hosts are joined", ids[i]);
 }
 
 static void foreign_bytes_are_no_partial(void **state)

@@ -1,0 +1,238 @@
+#include "shard/tools/memory_facts.h"
+
+/* --- writing --- */
+
+static void put_event(struct facts_out *f, const struct memory *m, const struct memory_event *ev)
+{
+    facts_i64(f, ev->time_ps);
+    facts_i64(f, ev->reserved);
+    facts_i64(f, ev->heap);
+    facts_i64(f, ev->available);
+    facts_i64(f, ev->peak);
+    facts_double(f, ev->fragmentation);
+    facts_i64(f, ev->requested);
+    facts_i64(f, ev->allocated);
+    facts_u64(f, ev->address);
+    facts_i64(f, ev->step);
+    facts_i64(f, ev->type);
+    facts_text(f, xp_strpool_get(&m->strings, ev->op));
+    facts_text(f, xp_strpool_get(&m->strings, ev->region));
+    facts_text(f, xp_strpool_get(&m->strings, ev->shape));
+    facts_u64(f, ev->frees);
+}
+
+static void put_peak(struct facts_out *f, const struct memory_peak *p)
+{
+    facts_i64(f, p->lifetime);
+    facts_i64(f, p->reserved);
+    facts_i64(f, p->heap);
+    facts_i64(f, p->available);
+    facts_i64(f, p->bytes);
+    facts_i64(f, p->time_ps);
+    facts_i64(f, p->capacity);
+    facts_double(f, p->fragmentation);
+}
+
+static void put_totals(struct facts_out *f, const struct memory_allocator *al)
+{
+    uint64_t n[2] = {0}, bytes[2] = {0};
+    for (size_t i = 0; i < al->n; i++) {
+        const struct memory_event *ev = &al->events[i];
+        n[ev->frees]++;
+        bytes[ev->frees] += ev->allocated > 0 ? (uint64_t)ev->allocated : 0;
+    }
+    for (int i = 0; i < 2; i++) {
+        facts_u64(f, n[i]);
+        facts_u64(f, bytes[i]);
+    }
+}
+
+static void put_allocator(struct facts_out *f, const struct memory *m,
+                          const struct memory_allocator *al, const struct memory_analysis *an)
+{
+    facts_text(f, xp_strpool_get(&m->strings, al->name));
+    put_peak(f, &al->peak);
+    put_totals(f, al);
+    facts_u64(f, an->ntimeline);
+    for (size_t i = 0; i < an->ntimeline; i++)
+        put_event(f, m, an->timeline[i]);
+    facts_u64(f, an->nactive);
+    for (size_t i = 0; i < an->nactive; i++) {
+        facts_i64(f, an->active[i].special);
+        facts_u64(f, an->active[i].count);
+        put_event(f, m, an->active[i].event);
+    }
+}
+
+static enum xp_status put_allocators(struct facts_out *f, struct part *p,
+                                     const struct part_plane *plane, struct xp_arena *a,
+                                     struct xp_error *err)
+{
+    struct memory *m = xp_arena_alloc(a, sizeof *m);
+    struct memory_analysis *an = xp_arena_alloc(a, sizeof *an);
+    struct out nobody = {0}; /* who could cancel it */
+    if (!m || !an)
+        return xp_fail(err, XP_BUSY, 0, "no memory left for the memory profile");
+    XP_TRY(memory_read(p, plane, a, &nobody, m, err));
+    facts_u64(f, m->nallocators);
+    for (size_t i = 0; i < m->nallocators; i++) {
+        XP_TRY(memory_analyse(m, &m->allocators[i], an, err));
+        put_allocator(f, m, &m->allocators[i], an);
+    }
+    return XP_OK;
+}
+
+static bool any(void *ctx, const struct lane_event *ev)
+{
+    (void)ctx, (void)ev;
+    return true;
+}
+
+static void put_module(struct facts_out *f, const struct part *p, const struct part_plane *pl,
+                       const struct lane_event *ev)
+{
+    facts_text(f, ev->name < pl->nevmeta ? part_str(p, pl->evmeta[ev->name].name)
+                                         : (struct xp_span){0});
+    facts_text(f, profile_plane_name(p, pl));
+    facts_i64(f, ev->begin_ps);
+    facts_i64(f, ev->end_ps);
+}
+
+/* The runs of modules, from all TPUs. */
+static enum xp_status put_modules(struct facts_out *f, const struct part *p, struct xp_arena *a,
+                                  struct xp_error *err)
+{
+    for (uint32_t i = 0; i < p->nlines; i++) {
+        const struct part_line *line = &p->lines[i];
+        const struct part_plane *pl = &p->planes[line->plane];
+        struct lane_event *events;
+        size_t n;
+        if (!profile_is_tpu(profile_plane_name(p, pl)) ||
+            !xp_span_eq(part_str(p, line->name), XP_SPAN_LIT("XLA Modules")))
+            continue;
+        XP_TRY(profile_events(line, any, NULL, a, &events, &n, err));
+        if (n)
+            facts_u64(f, n);
+        for (size_t k = 0; k < n; k++)
+            put_module(f, p, pl, &events[k]);
+    }
+    facts_u64(f, 0);
+    return XP_OK;
+}
+
+static enum xp_status put_host(struct facts_out *f, struct part *p, struct xp_arena *a,
+                               struct xp_error *err)
+{
+    const struct part_plane *plane = profile_plane(p, "/host:CPU");
+    facts_u64(f, plane != NULL);
+    if (plane)
+        XP_TRY(put_allocators(f, p, plane, a, err));
+    else
+        facts_u64(f, 0);
+    return put_modules(f, p, a, err);
+}
+
+enum xp_status memory_facts_map(const struct tool_host *host, const struct tool_args *args,
+                                struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
+{
+    struct facts_out f;
+    (void)args;
+    if (!profile_readable(host->part))
+        return facts_unreadable(host, a, partial, err);
+    XP_TRY(facts_begin(&f, a, err));
+    enum xp_status st = put_host(&f, host->part, a, err);
+    if (st == XP_OK)
+        return facts_end(&f, host, a, partial, err);
+    facts_drop(&f);
+    return st;
+}
+
+/* --- reading --- */
+
+static void get_event(struct facts *f, struct memory_fact *ev)
+{
+    ev->time_ps = facts_get_i64(f);
+    ev->reserved = facts_get_i64(f);
+    ev->heap = facts_get_i64(f);
+    ev->available = facts_get_i64(f);
+    ev->peak = facts_get_i64(f);
+    ev->fragmentation = facts_get_double(f);
+    ev->requested = facts_get_i64(f);
+    ev->allocated = facts_get_i64(f);
+    ev->address = facts_get_u64(f);
+    ev->step = facts_get_i64(f);
+    ev->type = facts_get_i64(f);
+    ev->op = facts_get_text(f);
+    ev->region = facts_get_text(f);
+    ev->shape = facts_get_text(f);
+    ev->frees = facts_get_u64(f) != 0;
+}
+
+static void get_peak(struct facts *f, struct memory_peak *p)
+{
+    p->lifetime = facts_get_i64(f);
+    p->reserved = facts_get_i64(f);
+    p->heap = facts_get_i64(f);
+    p->available = facts_get_i64(f);
+    p->bytes = facts_get_i64(f);
+    p->time_ps = facts_get_i64(f);
+    p->capacity = facts_get_i64(f);
+    p->fragmentation = facts_get_double(f);
+}
+
+static bool get_allocator(struct facts *f, struct xp_arena *a, struct memory_fact_allocator *al)
+{
+    al->name = facts_get_text(f);
+    get_peak(f, &al->peak);
+    al->allocations = facts_get_u64(f);
+    al->allocated_bytes = facts_get_u64(f);
+    al->frees = facts_get_u64(f);
+    al->freed_bytes = facts_get_u64(f);
+    al->ntimeline = facts_get_count(f);
+    al->timeline = xp_arena_alloc(a, (al->ntimeline + 1) * sizeof *al->timeline);
+    for (size_t i = 0; al->timeline && i < al->ntimeline; i++)
+        get_event(f, &al->timeline[i]);
+    al->nactive = facts_get_count(f);
+    al->active = xp_arena_alloc(a, (al->nactive + 1) * sizeof *al->active);
+    for (size_t i = 0; al->active && i < al->nactive; i++) {
+        int64_t special = facts_get_i64(f);
+        al->active[i].special = special == 0 || special == 1 ? (int)special : -1;
+        al->active[i].count = facts_get_u64(f);
+        get_event(f, &al->active[i].fact);
+    }
+    return al->timeline && al->active;
+}
+
+/* They come in pieces, a line each; counts when v is NULL. */
+static size_t get_modules(struct facts *f, struct memory_fact_module *v)
+{
+    size_t n = 0, piece;
+    while ((piece = facts_get_count(f)) && !f->bad)
+        for (size_t i = 0; i < piece; i++, n++) {
+            struct memory_fact_module one = {.name = facts_get_text(f)};
+            one.plane = facts_get_text(f);
+            one.begin_ps = facts_get_i64(f);
+            one.end_ps = facts_get_i64(f);
+            if (v)
+                v[n] = one;
+        }
+    return n;
+}
+
+enum xp_status memory_facts_read(struct facts *f, struct xp_arena *a, struct memory_facts *m,
+                                 struct xp_error *err)
+{
+    *m = (struct memory_facts){.has_threads = facts_get_u64(f) != 0};
+    m->nallocators = facts_get_count(f);
+    m->allocators = xp_arena_zalloc(a, (m->nallocators + 1) * sizeof *m->allocators);
+    for (size_t i = 0; i < m->nallocators && m->allocators && !f->bad; i++)
+        if (!get_allocator(f, a, &m->allocators[i]))
+            m->allocators = NULL;
+    struct facts again = *f;
+    m->nmodules = m->allocators ? get_modules(f, NULL) : 0;
+    m->modules = xp_arena_alloc(a, (m->nmodules + 1) * sizeof *m->modules);
+    if (!m->allocators || !m->modules)
+        return xp_fail(err, XP_BUSY, 0, "no memory left for the memory profile");
+    get_modules(&again, m->modules);
+    return facts_ok(f, err);
+}
