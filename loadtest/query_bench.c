@@ -101,8 +101,8 @@ static enum xp_status ask_event(const struct ask *a, struct xp_arena *scratch, s
 static enum xp_status ask_tracks(const struct ask *a, struct xp_arena *scratch, struct out *out,
                                  struct xp_error *err)
 {
-    (void)scratch;
-    return query_tracks(a->p, out, err);
+    struct query_tracks q = {.limit = 2000};
+    return query_tracks(a->p, &q, scratch, out, err);
 }
 
 static void measure(struct series *s, ask_fn fn, const struct part *p, void *q)

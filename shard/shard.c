@@ -9,7 +9,7 @@
 #include "shard/args.h"
 #include "shard/cache.h"
 #include "shard/out.h"
-#include "shard/query/query.h"
+#include "shard/queries.h"
 #include "shard/tools/tool.h"
 #include "shard/tools/xprof_lists.h"
 
@@ -211,61 +211,6 @@ static struct part *first_part(const struct call *c)
     return cache_part(c->handles[0]);
 }
 
-static enum xp_status do_window(struct call *c, struct xp_error *err)
-{
-    struct query_window q = {.px = 1500};
-    XP_TRY(args_window(&c->args, &q.t0_ps, &q.t1_ps, err));
-    XP_TRY(args_u32(&c->args, "px", 1, 16384, &q.px, err));
-    XP_TRY(args_u32(&c->args, "max_bytes", 4096, 4194304, &q.max_bytes, err));
-    XP_TRY(args_rows(&c->args, c->scratch, &q.rows, err));
-    return query_window(first_part(c), &q, c->scratch, &c->out, err);
-}
-
-static enum xp_status do_event(struct call *c, struct xp_error *err)
-{
-    struct xp_span step = args_get(&c->args, "step");
-    uint64_t id = 0;
-
-    if (args_get(&c->args, "id").n == 0)
-        return xp_fail(err, XP_BAD_REQUEST, 0, "id is missing: the number of the event");
-    XP_TRY(args_u64(&c->args, "id", UINT64_MAX, &id, err));
-    if (step.n == 0)
-        return query_event(first_part(c), id, c->scratch, &c->out, err);
-    if (xp_span_eq(step, XP_SPAN_LIT("next")) || xp_span_eq(step, XP_SPAN_LIT("prev")))
-        return query_neighbour(first_part(c), id, step.p[0] == 'n' ? 1 : -1, c->scratch, &c->out,
-                               err);
-    return xp_fail(err, XP_BAD_REQUEST, 0, "step is next or prev");
-}
-
-static enum xp_status do_search(struct call *c, struct xp_error *err)
-{
-    struct query_search q = {.limit = 100, .dir = 1, .after_ps = INT64_MIN};
-    struct xp_span dir = args_get(&c->args, "dir");
-
-    q.q = args_get(&c->args, "q");
-    if (q.q.n == 0 || q.q.n > 1024)
-        return xp_fail(err, XP_BAD_REQUEST, 0, "q is missing or longer than 1024 bytes");
-    if (xp_span_eq(dir, XP_SPAN_LIT("prev")))
-        q.dir = -1, q.after_ps = INT64_MAX;
-    else if (dir.n && !xp_span_eq(dir, XP_SPAN_LIT("next")))
-        return xp_fail(err, XP_BAD_REQUEST, 0, "dir is next or prev");
-    XP_TRY(args_i64(&c->args, "after", INT64_MIN, INT64_MAX, &q.after_ps, err));
-    XP_TRY(args_u64(&c->args, "after_id", UINT64_MAX, &q.after_id, err));
-    XP_TRY(args_u32(&c->args, "limit", 1, 1000, &q.limit, err));
-    XP_TRY(args_window(&c->args, &q.t0_ps, &q.t1_ps, err));
-    XP_TRY(args_rows(&c->args, c->scratch, &q.rows, err));
-    return query_search(first_part(c), &q, c->scratch, &c->out, err);
-}
-
-static enum xp_status do_aggregate(struct call *c, struct xp_error *err)
-{
-    struct query_aggregate q = {.limit = 200};
-    XP_TRY(args_window(&c->args, &q.t0_ps, &q.t1_ps, err));
-    XP_TRY(args_u32(&c->args, "limit", 1, 1000, &q.limit, err));
-    XP_TRY(args_rows(&c->args, c->scratch, &q.rows, err));
-    return query_aggregate(first_part(c), &q, c->scratch, &c->out, err);
-}
-
 /* Is the tool one that looks at a host at a time? */
 static bool by_host(const struct call *c)
 {
@@ -309,17 +254,13 @@ static enum xp_status work(struct call *c, struct xp_error *err)
 {
     switch (c->op) {
     case SHARD_TRACKS:
-        return query_tracks(first_part(c), &c->out, err);
     case SHARD_WINDOW:
-        c->out.content_type = "application/x-protobuf";
-        return do_window(c, err);
     case SHARD_EVENT:
     case SHARD_NEIGHBOUR:
-        return do_event(c, err);
     case SHARD_SEARCH:
-        return do_search(c, err);
     case SHARD_AGGREGATE:
-        return do_aggregate(c, err);
+        return queries_answer(&(struct queries_ask){c->op, first_part(c), &c->args, c->scratch},
+                              &c->out, err);
     case SHARD_TOOL:
     case SHARD_TOOL_CSV:
     case SHARD_RUN_TOOLS:

@@ -185,3 +185,15 @@ bool pattern_match(const struct pattern *p, enum pattern_where where, struct xp_
             return false;
     return true;
 }
+
+bool pattern_match_row(const struct pattern *p, struct xp_span plane, struct xp_span line)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const struct pattern_word *w = &p->words[i];
+        bool there = (w->where != PATTERN_LINE && holds(plane, w->text)) ||
+                     (w->where != PATTERN_PLANE && holds(line, w->text));
+        if (there == w->negated)
+            return false;
+    }
+    return true;
+}

@@ -37,4 +37,7 @@ enum xp_status pattern_parse(struct pattern *p, struct xp_span q, struct xp_erro
 /* Do all words about `where` match s? */
 bool pattern_match(const struct pattern *p, enum pattern_where where, struct xp_span s);
 
+/* A row of the timeline: words without a prefix are looked for in both names. */
+bool pattern_match_row(const struct pattern *p, struct xp_span plane, struct xp_span line);
+
 #endif

@@ -16,8 +16,16 @@ struct query_rows {
     size_t n;
 };
 
-/* Planes, lines, lanes, spans and totals, as JSON. */
-enum xp_status query_tracks(const struct part *p, struct out *out, struct xp_error *err);
+#define QUERY_TRACKS_MAX 10000
+
+struct query_tracks {
+    struct xp_span q; /* words as in a search, in the name of the plane or the line; empty: all */
+    uint64_t first;   /* rows (planes and lines) that were on the pages before */
+    uint32_t limit;   /* rows given, 1..QUERY_TRACKS_MAX */
+};
+/* A page of planes and lines with lanes and spans, and the totals of all, as JSON. */
+enum xp_status query_tracks(const struct part *p, const struct query_tracks *q,
+                            struct xp_arena *scratch, struct out *out, struct xp_error *err);
 
 struct query_window {
     int64_t t0_ps, t1_ps; /* t0 < t1; both 0: the whole profile */

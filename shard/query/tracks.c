@@ -1,8 +1,12 @@
-/* Planes and lines, in the order in which people want to see them. */
+/* Planes and lines, in the order in which people want to see them, a page at a time. */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "shard/query/pattern.h"
 #include "shard/query/query_int.h"
+
+/* An answer ends behind the row that takes it above this. */
+#define PAGE_BYTES (900 << 10)
 
 static const char *const kind_names[] = {"device", "device", "host", "other"};
 
@@ -122,28 +126,69 @@ static void write_line(const struct part *p, const struct part_line *l, struct x
     xp_json_obj_end(j);
 }
 
-static enum xp_status write_lines(const struct part *p, const struct part_plane *pl,
-                                  struct xp_json *j, struct out *out, struct xp_error *err)
+/* --- which rows --- */
+
+/* Rows are planes (their headings) and lines, counted through the display order. */
+struct page {
+    const struct part *p;
+    const struct query_tracks *q;
+    const struct pattern *pat; /* NULL: every row */
+    struct out *out;
+    struct xp_json j;
+    const struct part_line **lines; /* room for those of the largest plane */
+    uint64_t row;                   /* of those that match, looked at so far */
+    uint64_t lines_seen;            /* lines of published planes */
+    uint64_t next;                  /* first row that is not written, once the page is full */
+    uint32_t rows;                  /* written */
+    size_t bytes;
+    bool full;
+};
+
+static bool line_matches(const struct page *g, struct xp_span plane, const struct part_line *l)
 {
-    const struct part_line **sorted = malloc((pl->nlines + 1) * sizeof *sorted);
-    if (!sorted)
-        return xp_fail(err, XP_BUSY, 0, "no memory left to sort %u lines", pl->nlines);
-    for (uint32_t i = 0; i < pl->nlines; i++)
-        sorted[i] = &p->lines[pl->first_line + i];
-    qsort(sorted, pl->nlines, sizeof *sorted, by_line);
-    for (uint32_t i = 0; i < pl->nlines && !out_cancelled(out); i++) {
-        write_line(p, sorted[i], j);
-        if (i % 64 == 0)
-            out_flush(out);
-    }
-    free(sorted);
-    return XP_OK;
+    return !g->pat || pattern_match_row(g->pat, plane, part_line_name(g->p, l));
 }
 
-static enum xp_status write_plane(const struct part *p, const struct plane_key *key,
-                                  struct xp_json *j, struct out *out, struct xp_error *err)
+/* The next of the rows that match: is it of this page? */
+static bool take_row(struct page *g)
 {
-    const struct part_plane *pl = &p->planes[key->plane];
+    uint64_t row = g->row++;
+    if (row < g->q->first || g->full)
+        return false;
+    if (g->rows == g->q->limit || (g->rows && g->bytes > PAGE_BYTES)) {
+        g->full = true;
+        g->next = row;
+        return false;
+    }
+    g->rows++;
+    return true;
+}
+
+/* Lines of the plane that match, in display order: as a rule they are in it already. */
+static uint32_t lines_of(const struct page *g, const struct plane_key *key)
+{
+    const struct part_plane *pl = &g->p->planes[key->plane];
+    uint32_t n = 0;
+    bool sorted = true;
+    for (uint32_t i = 0; key->ready && i < pl->nlines; i++) {
+        const struct part_line *l = &g->p->lines[pl->first_line + i];
+        if (!line_matches(g, key->name, l))
+            continue;
+        g->lines[n++] = l;
+        sorted = sorted && (n < 2 || by_line(&g->lines[n - 2], &g->lines[n - 1]) < 0);
+    }
+    if (!sorted)
+        qsort(g->lines, n, sizeof(const struct part_line *), by_line);
+    return n;
+}
+
+/* --- one plane --- */
+
+static void open_plane(struct page *g, const struct plane_key *key)
+{
+    const struct part_plane *pl = &g->p->planes[key->plane];
+    struct xp_json *j = &g->j;
+    size_t before = g->out->text.n;
     xp_json_obj(j);
     named_u64(j, "plane", key->plane);
     xp_json_key(j, "name");
@@ -153,14 +198,51 @@ static enum xp_status write_plane(const struct part *p, const struct plane_key *
     named_u64(j, "events", key->ready ? pl->nevents : 0);
     xp_json_key(j, "kind");
     xp_json_str(j, kind_names[key->kind]);
+    named_u64(j, "lines_total", key->ready ? pl->nlines : 0);
     xp_json_key(j, "lines");
     xp_json_arr(j);
-    if (key->ready)
-        XP_TRY(write_lines(p, pl, j, out, err));
-    xp_json_arr_end(j);
-    xp_json_obj_end(j);
-    return XP_OK;
+    g->bytes += g->out->text.n - before;
 }
+
+static void close_plane(struct page *g)
+{
+    xp_json_arr_end(&g->j);
+    xp_json_obj_end(&g->j);
+    out_flush(g->out);
+}
+
+static void write_plane(struct page *g, const struct plane_key *key)
+{
+    uint32_t n = lines_of(g, key);
+    bool open = false;
+    g->lines_seen += key->ready ? g->p->planes[key->plane].nlines : 0;
+    if (!n && g->pat && !pattern_match_row(g->pat, key->name, (struct xp_span){0}))
+        return; /* a plane whose lines match is there in any case */
+    if (take_row(g)) {
+        open_plane(g, key);
+        open = true;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (g->full || g->row + (n - i) <= g->q->first) { /* none of the rest is of this page */
+            g->row += n - i;
+            break;
+        }
+        if (!take_row(g))
+            continue;
+        if (!open) /* begun on the page before */
+            open_plane(g, key);
+        open = true;
+        size_t before = g->out->text.n;
+        write_line(g->p, g->lines[i], &g->j);
+        g->bytes += g->out->text.n - before;
+        if (i % 64 == 0)
+            out_flush(g->out);
+    }
+    if (open)
+        close_plane(g);
+}
+
+/* --- the answer --- */
 
 static void write_damage(const struct part *p, bool known, struct xp_json *j)
 {
@@ -205,36 +287,88 @@ static void write_head(const struct part *p, const struct query_progress *pr,
     write_damage(p, pr->partial, j);
 }
 
-enum xp_status query_tracks(const struct part *p, struct out *out, struct xp_error *err)
+static void write_tail(struct page *g)
 {
-    enum xp_status status = XP_OK;
-    struct xp_json j;
-    struct query_progress pr;
-    struct plane_key *keys = malloc((p->nplanes + 1) * sizeof *keys);
-    if (!keys)
-        return xp_fail(err, XP_BUSY, 0, "no memory left to sort %u planes", p->nplanes);
-    query_progress(p, &pr); /* first: see query_int.h */
-    for (uint32_t i = 0; i < p->nplanes; i++) {
+    char token[24];
+    named_u64(&g->j, "lines_total", g->lines_seen);
+    named_u64(&g->j, "rows_total", g->row);
+    named_u64(&g->j, "first_row", g->q->first);
+    named_u64(&g->j, "rows", g->rows);
+    xp_json_key(&g->j, "next");
+    if (g->full) {
+        snprintf(token, sizeof token, "%llu", (unsigned long long)g->next);
+        xp_json_str(&g->j, token);
+    } else {
+        xp_json_null(&g->j);
+    }
+}
+
+static enum xp_status write_page(struct page *g, const struct query_progress *pr,
+                                 const struct plane_key *keys, struct xp_error *err)
+{
+    xp_json_init(&g->j, &g->out->text);
+    xp_json_obj(&g->j);
+    write_head(g->p, pr, keys, &g->j);
+    xp_json_key(&g->j, "planes");
+    xp_json_arr(&g->j);
+    for (uint32_t i = 0; i < g->p->nplanes; i++) {
+        write_plane(g, &keys[i]);
+        if (i % 256 == 0 && out_cancelled(g->out))
+            return xp_fail(err, XP_CANCELLED, 0, "the list of tracks is not wanted any more");
+    }
+    xp_json_arr_end(&g->j);
+    write_tail(g);
+    xp_json_obj_end(&g->j);
+    return XP_OK;
+}
+
+/* The planes in display order, and in *most the lines of the largest. */
+static struct plane_key *sorted_planes(const struct part *p, struct xp_arena *a, uint32_t *most)
+{
+    bool sorted = true;
+    struct plane_key *keys = xp_arena_alloc(a, ((size_t)p->nplanes + 1) * sizeof *keys);
+    *most = 0;
+    for (uint32_t i = 0; keys && i < p->nplanes; i++) {
         keys[i] = (struct plane_key){.plane = i, .kind = QUERY_OTHER};
         keys[i].ready = plane_ready(&p->planes[i]);
         if (keys[i].ready) {
             keys[i].name = part_str(p, p->planes[i].name);
             keys[i].kind = query_plane_kind(keys[i].name);
+            *most = p->planes[i].nlines > *most ? p->planes[i].nlines : *most;
         }
+        sorted = sorted && (i == 0 || by_plane(&keys[i - 1], &keys[i]) < 0);
     }
-    qsort(keys, p->nplanes, sizeof *keys, by_plane);
-    xp_json_init(&j, &out->text);
-    xp_json_obj(&j);
-    write_head(p, &pr, keys, &j);
-    xp_json_key(&j, "planes");
-    xp_json_arr(&j);
-    for (uint32_t i = 0; i < p->nplanes && status == XP_OK; i++) {
-        status = write_plane(p, &keys[i], &j, out, err);
-        if (out_cancelled(out))
-            status = xp_fail(err, XP_CANCELLED, 0, "the list of tracks is not wanted any more");
-    }
-    xp_json_arr_end(&j);
-    xp_json_obj_end(&j);
-    free(keys);
-    return status;
+    if (keys && !sorted)
+        qsort(keys, p->nplanes, sizeof *keys, by_plane);
+    return keys;
+}
+
+static enum xp_status check(const struct query_tracks *q, struct pattern *pat, struct xp_error *err)
+{
+    if (q->limit < 1 || q->limit > QUERY_TRACKS_MAX)
+        return xp_fail(err, XP_BAD_REQUEST, 0, "limit is %u; 1 to %d is expected", q->limit,
+                       QUERY_TRACKS_MAX);
+    if (!q->q.n)
+        return XP_OK;
+    XP_TRY(pattern_parse(pat, q->q, err));
+    if (pat->timed)
+        return xp_fail(err, XP_BAD_REQUEST, 0, "q: a row has no duration");
+    return XP_OK;
+}
+
+enum xp_status query_tracks(const struct part *p, const struct query_tracks *q,
+                            struct xp_arena *scratch, struct out *out, struct xp_error *err)
+{
+    struct page g = {.p = p, .q = q, .out = out};
+    struct pattern pat;
+    struct query_progress pr;
+    uint32_t most;
+    XP_TRY(check(q, &pat, err));
+    g.pat = q->q.n ? &pat : NULL;
+    query_progress(p, &pr); /* first: see query_int.h */
+    struct plane_key *keys = sorted_planes(p, scratch, &most);
+    g.lines = xp_arena_alloc(scratch, ((size_t)most + 1) * sizeof(const struct part_line *));
+    if (!keys || !g.lines)
+        return xp_fail(err, XP_BUSY, 0, "no memory left to list %u planes", p->nplanes);
+    return write_page(&g, &pr, keys, err);
 }

@@ -172,7 +172,10 @@ static void ask_all(const struct part *p, uint8_t a0, uint8_t a1)
     static const char *const searches[] = {"a", "-f dur>1ns", "name:x line:o plane:/", "dur<5us"};
     int64_t far = INT64_C(1) << (a0 % 62);
     uint32_t px = 1 + a1 * 17u;
-    ASK(query_tracks(p, &o, &err));
+    struct query_tracks t = {.limit = 1 + a0, .first = a1 & 3};
+    ASK(query_tracks(p, &t, a, &o, &err));
+    t.q = xp_span_str("a -line:z");
+    ASK(query_tracks(p, &t, a, &o, &err));
     ask_window(p, 0, 0, px, 65536);
     ask_window(p, 0, 0, 16384, 4096);
     ask_window(p, -far, far, px, 0);

@@ -76,10 +76,11 @@ static uint64_t json_number(const struct part *p, enum question question, const 
     struct out out;
     struct query_search s = {.q = XP_SPAN_LIT("op"), .limit = 1, .dir = 1, .after_ps = -1};
     struct query_aggregate g = {.limit = 5};
+    struct query_tracks t = {.limit = 100};
     enum xp_status status = XP_OK;
     out_init(&out, NULL);
     if (question == TRACKS)
-        status = query_tracks(p, &out, &err);
+        status = query_tracks(p, &t, a, &out, &err);
     else if (question == SEARCH)
         status = query_search(p, &s, a, &out, &err);
     else
