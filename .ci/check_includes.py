@@ -18,7 +18,7 @@ RULES = {
     "lib/run/": [RUN, BASE],
     "lib/objstore/": [STORE, RUN, BASE],
     "lib/http/": [HTTP, RUN, BASE],
-    "lib/cluster/": ["lib/cluster/", HTTP, RUN, BASE],
+    "lib/cluster/": ["lib/cluster/", RUN, BASE],
     "shard/": ["shard/", STORE, RUN, BASE, WIRE],
     "shard/decode/": ["shard/decode/", BASE],
     "shard/store/": ["shard/store/", STORE, BASE],
@@ -29,7 +29,8 @@ RULES = {
     "shard/hlo/": ["shard/hlo/", BASE],
     "shard/query/": ["shard/query/", "shard/lod/", "shard/derive/", "shard/store/",
                      "shard/decode/", "shard/out.h", "shard/args.h", BASE, WIRE],
-    "shard/tools/": ["shard/tools/", "shard/stats/", "shard/hlo/", "shard/query/", "shard/lod/",
+    "shard/report/": ["shard/report/", "shard/out.h", BASE],
+    "shard/tools/": ["shard/tools/", "shard/report/", "shard/stats/", "shard/hlo/", "shard/query/", "shard/lod/",
                      "shard/derive/", "shard/store/", "shard/decode/", "shard/out.h", "shard/args.h", BASE],
     "server/": ["server/", "lib/", "shard/shard.h", "shard/tools/tools.def", WIRE],
     "loadtest/": ["loadtest/", "lib/", "shard/", WIRE],
@@ -43,11 +44,11 @@ OBJSTORE_READERS = re.compile(r"shard/((shard|load|cache|gather)\w*|store/part)\
 # A library with one home: header pattern -> folders that may include it.
 OWNED = {
     r"h2o(/|\.h)": ["lib/http/"],
-    r"openssl/": ["lib/http/", "tests/"],
-    r"uv\.h": ["lib/run/", "lib/http/", "tests/"],
+    r"openssl/": ["lib/http/", "lib/cluster/", "tests/"],
+    r"uv\.h": ["lib/run/", "lib/http/", "lib/cluster/", "tests/"],
     r"jemalloc/": ["lib/base/", "server/main.c", "server/app.c", "server/metrics.c", "loadtest/"],
     r"jansson\.h": ["server/", "loadtest/", "tests/"],
-    r"curl/": ["loadtest/", "tests/", "lib/http/"],
+    r"curl/": ["loadtest/", "tests/", "lib/http/", "lib/cluster/"],
 }
 
 

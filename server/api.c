@@ -1,6 +1,7 @@
 #include "server/api.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
@@ -226,6 +227,67 @@ void api_host(struct ask *ask)
     }
     struct shard_object o = {ask->run->store, h->key, h->name, h->generation, h->size, h->gz};
     ask_shard(ask, &o, 1);
+}
+
+/* --- reports --- */
+
+#define HOSTS_AT_A_TIME 4096
+
+static bool is_asked(const struct ask *ask, const char *host, bool *any)
+{
+    bool found = false;
+    for (size_t i = 0; i < ask->nargs; i++) {
+        if (!xp_span_eq(ask->args[i].name, XP_SPAN_LIT("host")))
+            continue;
+        *any = true;
+        found |= xp_span_eq(ask->args[i].value, xp_span_str(host));
+    }
+    return found;
+}
+
+/* Every host that is named has to be there. */
+static bool check_hosts(const struct ask *ask, struct xp_error *err)
+{
+    for (size_t i = 0; i < ask->nargs; i++) {
+        struct xp_span name = ask->args[i].value;
+        if (!xp_span_eq(ask->args[i].name, XP_SPAN_LIT("host")) || run_host_find(ask->run, name))
+            continue;
+        xp_fail(err, XP_NOT_FOUND, 0, "run \"%s\" has no host \"%.*s\"", ask->run->name,
+                (int)(name.n < 100 ? name.n : 100), (const char *)name.p);
+        return false;
+    }
+    return true;
+}
+
+void api_report(struct ask *ask)
+{
+    struct xp_error err = {0};
+    size_t n = 0;
+
+    if (!take_run(ask))
+        return;
+    const struct run *r = ask->run;
+    if (!check_hosts(ask, &err)) {
+        ask_problem(ask, &err);
+        return;
+    }
+    if (r->n_hosts > HOSTS_AT_A_TIME) {
+        xp_fail(&err, XP_TOO_LARGE, 0, "run \"%s\" has %zu hosts: choose some with host=", r->name,
+                r->n_hosts);
+        ask_problem(ask, &err);
+        return;
+    }
+    struct shard_object *o = calloc(r->n_hosts + 1, sizeof *o);
+    XP_ASSERT(o);
+    for (size_t i = 0; i < r->n_hosts; i++) { /* in natural order */
+        const struct run_host *h = &r->hosts[i];
+        bool any = false, asked = is_asked(ask, h->name, &any);
+        if (asked || !any)
+            o[n++] =
+                (struct shard_object){r->store, h->key, h->name, h->generation, h->size, h->gz};
+    }
+    ask_shard(ask, o, n);
+    free(o);
 }
 
 /* --- status --- */

@@ -140,6 +140,11 @@ void ask_text(struct ask *ask, int status, const char *type, struct xp_span text
 
 /* --- the shard's part --- */
 
+static bool is_report(const struct ask *ask)
+{
+    return ask->route->op == SHARD_REPORT || ask->route->op == SHARD_REPORT_CSV;
+}
+
 static void set_etag(struct http_answer *a, uint64_t identity, uint64_t version)
 {
     uint64_t h = xp_fnv(identity, xp_span_of(&version, sizeof version));
@@ -172,7 +177,7 @@ static void add_name(struct xp_buf *b, struct xp_span text)
 /* <tool>_<run>_<what follows the last '-' of the host>.csv */
 static void name_download(const struct ask *ask, struct http_answer *a)
 {
-    struct xp_span tag = ask_arg(ask, "tag"), run = ask_arg(ask, "run");
+    struct xp_span tag = ask_arg(ask, is_report(ask) ? "tool" : "tag"), run = ask_arg(ask, "run");
     struct xp_span host = ask_arg(ask, "host");
     const uint8_t *dash = host.n ? memrchr(host.p, '-', host.n) : NULL;
     struct xp_buf name, value;
@@ -238,7 +243,7 @@ static void on_shard_answer(void *ctx, struct shard_answer *sa)
     http_answer_init(&a, 200, sa->content_type);
     http_answer_blob(&a, sa->body);
     a.encoded = sa->encoded;
-    if (ask->route->op == SHARD_TOOL_CSV)
+    if (ask->route->op == SHARD_TOOL_CSV || ask->route->op == SHARD_REPORT_CSV)
         name_download(ask, &a);
     if (!sa->volatile_answer)
         set_etag(&a, ask->identity, sa->version);
@@ -266,7 +271,7 @@ void ask_shard(struct ask *ask, const struct shard_object *objects, size_t n)
 {
     if (client_has_it(ask, version_of(objects, n)))
         return;
-    struct xp_span tag = ask_arg(ask, "tag");
+    struct xp_span tag = ask_arg(ask, is_report(ask) ? "tool" : "tag");
     char tool[64] = "";
     if (tag.n < sizeof tool && tag.n)
         memcpy(tool, tag.p, tag.n);

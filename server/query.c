@@ -16,14 +16,15 @@
 #include "server/terminal.h"
 #include "shard/shard.h"
 
-#define ARGS_MAX 32
+#define ARGS_MAX 33 /* and the table */
 #define HOSTS_MAX 64
 #define NAMED_MAX 8 /* names in a sentence */
 
 enum form { FORM_JSON, FORM_CSV, FORM_TABLE };
 
 struct query {
-    const char *source, *tool, *run;
+    const char *source, *tool, *run, *table;
+    bool xprof; /* what XProf's routes answer */
     const char *hosts[HOSTS_MAX];
     enum form form;
     struct shard_arg args[ARGS_MAX];
@@ -108,15 +109,19 @@ static void print_tools(FILE *f)
 
 static int help(void)
 {
-    puts("xprofd query - print a tool's answer, without a server\n\n"
+    puts("xprofd query - print a tool's report, without a server\n\n"
          "usage: xprofd query SOURCE TOOL [options] [name=value...]\n\n"
          "  SOURCE          a log directory, a folder of profiles or one *.xplane.pb\n"
-         "  --json          the answer as the server gives it (the default)\n"
-         "  --csv           its first table, as /data_csv gives it\n"
-         "  --table         its tables, in aligned columns\n"
+         "  --json          the report as the server gives it (the default)\n"
+         "  --csv           its first table\n"
+         "  --table-id ID   this table instead; \"metrics\" is one, too\n"
+         "  --table         for people: what it found, then its tables\n"
+         "  --xprof         with one of these: what XProf's own route answers\n"
+         "  --peak K=V      a peak of the device: flops=9.18e14 or hbm=1.6e12, a second and core\n"
          "  --run RUN       this run (the newest)\n"
          "  --host HOST     this host (all); may be repeated\n"
-         "  name=value      a parameter of the tool, e.g. module_name=jit_step(12)\n");
+         "  name=value      a parameter of the tool, e.g. module_name=jit_step(12); of any\n"
+         "                  report: limit=N sort=COLUMN (or -COLUMN) filter=TEXT\n");
     print_tools(stdout);
     puts("\nEnds with 0, with 1 when there is no such answer, with 2 when the command line is "
          "wrong.");
@@ -133,6 +138,8 @@ static bool wrong(const char *format, const char *what)
 static bool set_flag(struct query *q, const char *arg)
 {
     static const char *const forms[] = {"--json", "--csv", "--table"};
+    if (strcmp(arg, "--xprof") == 0)
+        return q->xprof = true;
     for (int i = 0; i < 3; i++)
         if (strcmp(arg, forms[i]) == 0) {
             q->form = (enum form)i;
@@ -141,25 +148,50 @@ static bool set_flag(struct query *q, const char *arg)
     return wrong("there is no option %s", arg);
 }
 
-/* --run X, --run=X and the same of --host. False: arg is neither. */
+static bool add_arg(struct query *q, const char *name, struct xp_span value)
+{
+    if (q->nargs == ARGS_MAX - 1)
+        return false;
+    q->args[q->nargs++] = (struct shard_arg){xp_span_str(name), value};
+    return true;
+}
+
+static bool take_value(struct query *q, int which, const char *value)
+{
+    switch (which) {
+    case 0:
+        q->run = value;
+        return true;
+    case 1:
+        if (q->nhosts == HOSTS_MAX)
+            return wrong("%s was given too often", "--host");
+        q->hosts[q->nhosts++] = value;
+        return true;
+    case 2:
+        q->table = value;
+        return true;
+    default:
+        if (!strchr(value, '='))
+            return wrong("--peak is KEY=VALUE, and \"%s\" is not", value);
+        return add_arg(q, "peak", xp_span_str(value)) ||
+               wrong("there are too many parameters, from \"%s\" on", value);
+    }
+}
+
+/* --run X, --run=X and the like. False: arg is none of them. */
 static bool set_value(struct query *q, int argc, char **argv, int *i, bool *ok)
 {
+    static const char *const names[] = {"--run", "--host", "--table-id", "--peak"};
     const char *arg = argv[*i];
-    bool run = strncmp(arg, "--run", 5) == 0, host = strncmp(arg, "--host", 6) == 0;
-    const char *rest = arg + (run ? 5 : 6);
-
-    if ((!run && !host) || (*rest && *rest != '='))
-        return false;
-    const char *value = *rest ? rest + 1 : *i + 1 < argc ? argv[++*i] : NULL;
-    if (!value || !value[0])
-        *ok = wrong("%s needs a value", run ? "--run" : "--host");
-    else if (run)
-        q->run = value;
-    else if (q->nhosts == HOSTS_MAX)
-        *ok = wrong("%s was given too often", "--host");
-    else
-        q->hosts[q->nhosts++] = value;
-    return true;
+    for (int k = 0; k < 4; k++) {
+        size_t n = strlen(names[k]);
+        if (strncmp(arg, names[k], n) != 0 || (arg[n] && arg[n] != '='))
+            continue;
+        const char *value = arg[n] ? arg + n + 1 : *i + 1 < argc ? argv[++*i] : NULL;
+        *ok = value && value[0] ? take_value(q, k, value) : wrong("%s needs a value", names[k]);
+        return true;
+    }
+    return false;
 }
 
 static bool set_word(struct query *q, const char *arg)
@@ -171,7 +203,7 @@ static bool set_word(struct query *q, const char *arg)
         q->tool = arg;
     else if (!eq)
         return wrong("a parameter is written name=value, and \"%s\" is not", arg);
-    else if (q->nargs == ARGS_MAX)
+    else if (q->nargs == ARGS_MAX - 1)
         return wrong("there are too many parameters, from \"%s\" on", arg);
     else
         q->args[q->nargs++] =
@@ -199,6 +231,8 @@ static bool parse(struct query *q, int argc, char **argv)
             ok = set_flag(q, argv[i]);
     if (ok && !q->tool)
         return wrong("say %s", q->source ? "which tool" : "what to read, and which tool");
+    if (ok && q->table)
+        q->args[q->nargs++] = (struct shard_arg){XP_SPAN_LIT("table"), xp_span_str(q->table)};
     return ok && known_tool(q->tool);
 }
 
@@ -281,8 +315,10 @@ static int print_answer(const struct query *q, const struct run *run, struct sha
 
     if (a->error.status != XP_OK) {
         say("%s", a->error.text);
-        if (run->n_hosts > 1 && q->nhosts != 1)
+        if (run->n_hosts > 1 && q->nhosts != 1 && q->xprof)
             say_hosts(run);
+        if (!q->xprof && strstr(a->error.text, "has no report"))
+            say("--xprof prints what XProf's own route answers");
         return 1;
     }
     xp_buf_init(&text, SIZE_MAX / 2);
@@ -291,6 +327,8 @@ static int print_answer(const struct query *q, const struct run *run, struct sha
         rc = 1;
     } else if (q->form != FORM_TABLE)
         rc = print_whole(xp_buf_all(&text), a->content_type);
+    else if (!q->xprof)
+        terminal_report(stdout, xp_buf_all(&text));
     else if (!print_tables(xp_buf_all(&text))) {
         say("the answer of %s is no table; --json shows it", q->tool);
         rc = 1;
@@ -342,7 +380,7 @@ static size_t choose_hosts(const struct query *q, const struct run *run, struct 
             return 0;
         }
     for (size_t i = 0; i < run->n_hosts; i++) {
-        const struct run_host *h = &run->hosts[run->by_name[i]];
+        const struct run_host *h = &run->hosts[q->xprof ? run->by_name[i] : i];
         if (is_chosen(q, h->name))
             o[n++] =
                 (struct shard_object){run->store, h->key, h->name, h->generation, h->size, h->gz};
@@ -351,6 +389,13 @@ static size_t choose_hosts(const struct query *q, const struct run *run, struct 
         say("run \"%s\" holds no profile: %s", run->name,
             run->note ? run->note : "its folder is empty");
     return n;
+}
+
+static enum shard_op op_of(const struct query *q)
+{
+    if (q->xprof)
+        return q->form == FORM_CSV ? SHARD_TOOL_CSV : SHARD_TOOL;
+    return q->form == FORM_CSV ? SHARD_REPORT_CSV : SHARD_REPORT;
 }
 
 static int ask(const struct query *q, const struct run *run, struct xp_workers *workers)
@@ -365,7 +410,7 @@ static int ask(const struct query *q, const struct run *run, struct xp_workers *
         return 1;
     }
     struct shard *shard = shard_new(workers, options_memory_limit() / 2);
-    struct shard_request req = {.op = q->form == FORM_CSV ? SHARD_TOOL_CSV : SHARD_TOOL,
+    struct shard_request req = {.op = op_of(q),
                                 .tool = q->tool,
                                 .objects = objects,
                                 .nobjects = n,

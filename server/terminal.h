@@ -20,4 +20,8 @@ void terminal_text(FILE *f, struct xp_span text);
  * line and at most 60 characters; "..." ends one that was cut. */
 void terminal_table(FILE *f, const json_t *table);
 
+/* A report (docs/api.md), its JSON text: verdict, metrics, tables, notes; units as people write
+ * them. */
+void terminal_report(FILE *f, struct xp_span text);
+
 #endif

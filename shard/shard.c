@@ -45,6 +45,8 @@ struct call {
     struct shard *shard;
     enum shard_op op;
     const struct tool *tool;
+    struct tool_report report;   /* of a report, and of a tool that looks at a host at a time */
+    struct report_host *sources; /* of a report, one an object: what could not be read */
     enum cache_until until;
     struct args args;
     struct xp_buf key; /* what was asked, whole: see answers.h */
@@ -144,12 +146,14 @@ static struct call *call_new(struct shard *s, const struct shard_request *req, s
     c->handles = must_alloc(c->n * sizeof(struct cache_handle *));
     c->hosts = must_alloc(c->n * sizeof *c->hosts);
     c->keys = must_alloc(c->n * sizeof *c->keys);
+    c->sources = must_alloc(c->n * sizeof *c->sources);
     xp_buf_init(&c->merged, MERGED_MAX);
     for (size_t i = 0; i < c->n; i++) {
         const struct shard_object *o = &req->objects[i];
         c->hosts[i] = strdup(o->host);
         c->keys[i] = (struct cache_key){o->store, strdup(o->key), o->generation, o->size, o->gz};
         XP_ASSERT(c->hosts[i] && c->keys[i].key);
+        c->sources[i].name = xp_span_str(c->hosts[i]);
         c->version = xp_fnv(c->version, xp_span_of(&req->objects[i].generation, sizeof(uint64_t)));
     }
     make_key(c, req);
@@ -177,6 +181,7 @@ static void call_free(struct call *c)
     free(c->handles);
     free(c->hosts);
     free(c->keys);
+    free(c->sources);
     free(c);
 }
 
@@ -211,10 +216,15 @@ static struct part *first_part(const struct call *c)
     return cache_part(c->handles[0]);
 }
 
+static bool is_report(const struct call *c)
+{
+    return c->op == SHARD_REPORT || c->op == SHARD_REPORT_CSV;
+}
+
 /* Is the tool one that looks at a host at a time? */
 static bool by_host(const struct call *c)
 {
-    return c->tool && !c->tool->answer;
+    return c->tool && (is_report(c) || !c->tool->answer);
 }
 
 static struct tool_host host_of(const struct call *c, size_t i)
@@ -228,8 +238,23 @@ static bool tool_args_of(const struct call *c, struct xp_arena *a, struct tool_a
     struct tool_arg *args = xp_arena_alloc(a, (c->args.n + 1) * sizeof *args);
     for (size_t i = 0; args && i < c->args.n; i++)
         args[i] = (struct tool_arg){c->args.v[i].name, c->args.v[i].value};
-    *out = (struct tool_args){args, c->args.n, c->op == SHARD_TOOL_CSV};
+    bool csv = c->op == SHARD_TOOL_CSV || c->op == SHARD_REPORT_CSV;
+    *out = (struct tool_args){args, c->args.n, csv};
     return args != NULL;
+}
+
+/* Of those hosts that could be read; if there is none, what is wrong with the first. */
+static enum xp_status do_report(struct call *c, const struct tool_args *args, struct xp_error *err)
+{
+    size_t missing = 0;
+    while (missing < c->n && c->sources[missing].missing.status != XP_OK)
+        missing++;
+    if (missing == c->n) {
+        *err = c->sources[0].missing;
+        return err->status;
+    }
+    return tool_report_run(c->tool, c->sources, c->n, xp_buf_all(&c->merged), args, c->scratch,
+                           &c->out, err);
 }
 
 static enum xp_status do_tool(struct call *c, struct xp_error *err)
@@ -245,6 +270,8 @@ static enum xp_status do_tool(struct call *c, struct xp_error *err)
         return xprof_run_tools(hosts, c->n, &c->out, err);
     if (c->op == SHARD_MODULE_LIST)
         return xprof_module_list(hosts, c->n, c->scratch, &c->out, err);
+    if (is_report(c))
+        return do_report(c, &a, err);
     if (by_host(c))
         return c->tool->render(xp_buf_all(&c->merged), &a, c->scratch, &c->out, err);
     return c->tool->answer(hosts, c->n, &a, c->scratch, &c->out, err);
@@ -263,6 +290,8 @@ static enum xp_status work(struct call *c, struct xp_error *err)
                               &c->out, err);
     case SHARD_TOOL:
     case SHARD_TOOL_CSV:
+    case SHARD_REPORT:
+    case SHARD_REPORT_CSV:
     case SHARD_RUN_TOOLS:
     case SHARD_MODULE_LIST:
         return do_tool(c, err);
@@ -344,6 +373,12 @@ static enum xp_work_next run_call(void *ctx)
 
 static void on_ready(void *ctx, enum xp_status status, const struct xp_error *err);
 
+/* Does a report go on without a host that fails so? Not when it would succeed a moment later. */
+static bool may_miss(const struct call *c, enum xp_status status)
+{
+    return is_report(c) && status != XP_BUSY && status != XP_CANCELLED && status != XP_BAD_REQUEST;
+}
+
 /* Asks for the objects to be looked at next; false: the call is over. */
 static bool open_some(struct call *c)
 {
@@ -352,7 +387,10 @@ static bool open_some(struct call *c)
     for (; c->opened < end; c->opened++) {
         enum xp_status status =
             cache_get(c->shard->cache, &c->keys[c->opened], &c->handles[c->opened], &err);
-        if (status != XP_OK) {
+        if (status != XP_OK && may_miss(c, status)) {
+            c->sources[c->opened].missing = err;
+            c->sources[c->opened].missing.status = status;
+        } else if (status != XP_OK) {
             call_fail(c, status, &err);
             return false;
         }
@@ -363,6 +401,11 @@ static bool open_some(struct call *c)
 static void wait_next(struct call *c)
 {
     struct xp_error err;
+    while (c->waiting < c->n && !c->handles[c->waiting]) { /* a report's host that is not there */
+        c->waiting++;
+        if (!open_some(c))
+            return;
+    }
     if (c->waiting < c->n) {
         bool glance = c->op == SHARD_RUN_TOOLS && c->waiting > 0; /* xprof_lists.h */
         cache_when(c->handles[c->waiting], glance ? CACHE_INDEXED : c->until, c->cancel, on_ready,
@@ -394,13 +437,29 @@ static enum xp_status map_and_merge(struct call *c, struct xp_arena *a, struct x
         return xp_fail(err, XP_BUSY, 0, "the memory budget is spent");
     if (c->cancel && atomic_load(c->cancel))
         return XP_CANCELLED;
-    XP_TRY(c->tool->map(&host, &args, a, &one, err));
-    XP_TRY(c->tool->merge(xp_buf_all(&c->merged), one, a, &both, err));
+    XP_TRY(c->report.map(&host, &args, a, &one, err));
+    XP_TRY(c->report.merge(xp_buf_all(&c->merged), one, a, &both, err));
     xp_buf_init(&merged, MERGED_MAX);
     xp_buf_span(&merged, both);
     xp_buf_fini(&c->merged);
     c->merged = merged;
     return merged.failed ? xp_fail(err, XP_BUSY, 0, "the memory budget is spent") : XP_OK;
+}
+
+/* What a report says about the host: that it failed, or how far it could be read. */
+static enum xp_status note_host(struct call *c, enum xp_status status, const struct xp_error *err)
+{
+    struct report_host *h = &c->sources[c->waiting];
+    const struct part *p = cache_part(c->handles[c->waiting]);
+    if (status != XP_OK && !may_miss(c, status))
+        return status;
+    if (status != XP_OK) {
+        h->missing = *err;
+        h->missing.status = status;
+    } else if (p->damage.status != XP_OK) {
+        h->damage = p->damage;
+    }
+    return XP_OK;
 }
 
 static enum xp_work_next map_host(void *ctx)
@@ -410,6 +469,8 @@ static enum xp_work_next map_host(void *ctx)
     struct xp_arena *a = xp_arena_new(&c->shard->scratch);
     enum xp_status status = map_and_merge(c, a, &err);
     xp_arena_free(a);
+    if (is_report(c))
+        status = note_host(c, status, &err);
     if (status != XP_OK) {
         call_fail(c, status, &err);
         return XP_WORK_DONE;
@@ -430,6 +491,16 @@ static void on_ready(void *ctx, enum xp_status status, const struct xp_error *er
     if (status == XP_CORRUPT && c->tool && c->tool->tolerant) {
         cache_put(c->handles[c->waiting]);
         c->handles[c->waiting] = NULL;
+    } else if (status != XP_OK && may_miss(c, status)) {
+        if (err)
+            c->sources[c->waiting].missing = *err;
+        else
+            xp_fail(&c->sources[c->waiting].missing, status, 0, "%s", xp_status_text(status));
+        c->sources[c->waiting].missing.status = status;
+        cache_put(c->handles[c->waiting]);
+        c->handles[c->waiting] = NULL;
+        next_object(c);
+        return;
     } else if (status != XP_OK) {
         call_fail(c, status, err);
         return;
@@ -455,7 +526,7 @@ static enum cache_until until_of(const struct call *c)
     case SHARD_WINDOW:
         return whole ? CACHE_ALL : CACHE_FIRST_PLANE;
     default:
-        return c->tool && c->tool->index_only ? CACHE_INDEXED : CACHE_ALL;
+        return c->tool && c->tool->index_only && !is_report(c) ? CACHE_INDEXED : CACHE_ALL;
     }
 }
 
@@ -495,20 +566,35 @@ static void answer_progress(struct call *c)
     call_end(c);
 }
 
+static bool find_tool(struct call *c, const struct shard_request *req, struct xp_error *err)
+{
+    bool report = is_report(c);
+    if (!report && req->op != SHARD_TOOL && req->op != SHARD_TOOL_CSV)
+        return true;
+    c->tool = tool_find(xp_span_str(req->tool));
+    if (!c->tool) {
+        xp_fail(err, XP_NOT_FOUND, 0, "there is no tool \"%s\"", req->tool);
+        return false;
+    }
+    if (report && !c->tool->report) {
+        xp_fail(err, XP_NOT_FOUND, 0, "%s has no report", req->tool);
+        return false;
+    }
+    c->report = report ? tool_report_of(c->tool)
+                       : (struct tool_report){.map = c->tool->map, .merge = c->tool->merge};
+    return true;
+}
+
 void shard_call(struct shard *s, const struct shard_request *req, shard_answer_fn fn, void *ctx)
 {
     struct call *c = call_new(s, req, fn, ctx);
     struct xp_error err = {0};
 
-    if (req->op == SHARD_TOOL || req->op == SHARD_TOOL_CSV) {
-        c->tool = tool_find(xp_span_str(req->tool));
-        if (!c->tool) {
-            xp_fail(&err, XP_NOT_FOUND, 0, "there is no tool \"%s\"", req->tool);
-            call_fail(c, XP_NOT_FOUND, &err);
-            return;
-        }
+    if (!find_tool(c, req, &err)) {
+        call_fail(c, XP_NOT_FOUND, &err);
+        return;
     }
-    if (c->n == 0 && !(c->tool && c->tool->tolerant)) {
+    if (c->n == 0 && (is_report(c) || !(c->tool && c->tool->tolerant))) {
         xp_fail(&err, XP_NOT_FOUND, 0, "the run has no profile to read");
         call_fail(c, XP_NOT_FOUND, &err);
         return;

@@ -35,6 +35,8 @@ enum shard_op {
     SHARD_PROGRESS,
     SHARD_TOOL,
     SHARD_TOOL_CSV,    /* the tool's first table, as CSV */
+    SHARD_REPORT,      /* the tool's report, our own answer (report/report.h) */
+    SHARD_REPORT_CSV,  /* one table of it */
     SHARD_RUN_TOOLS,   /* XProf's list of tools that make sense, from the first object */
     SHARD_MODULE_LIST, /* XProf's HLO module names of all objects */
 };

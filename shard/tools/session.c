@@ -77,7 +77,6 @@ static enum xp_status map(const struct tool_host *host, bool requests, struct xp
     const struct op_stats *stats;
     const struct steps *steps;
     struct xp_buf b;
-    XP_TRY(profile_all_readable(host, 1, err));
     XP_TRY(op_stats_get(host->part, &stats, err));
     XP_TRY(steps_get(host->part, &steps, err));
     xp_buf_init(&b, SESSION_MAX);
@@ -94,12 +93,21 @@ enum xp_status session_map(const struct tool_host *host, const struct tool_args 
                            struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
 {
     (void)args;
+    XP_TRY(profile_all_readable(host, 1, err));
     return map(host, false, a, partial, err);
 }
 
 enum xp_status session_map_requests(const struct tool_host *host, const struct tool_args *args,
                                     struct xp_arena *a, struct xp_span *partial,
                                     struct xp_error *err)
+{
+    (void)args;
+    XP_TRY(profile_all_readable(host, 1, err));
+    return map(host, true, a, partial, err);
+}
+
+enum xp_status session_map_report(const struct tool_host *host, const struct tool_args *args,
+                                  struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
 {
     (void)args;
     return map(host, true, a, partial, err);

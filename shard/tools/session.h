@@ -24,6 +24,10 @@ enum xp_status session_map(const struct tool_host *host, const struct tool_args 
 enum xp_status session_map_requests(const struct tool_host *host, const struct tool_args *args,
                                     struct xp_arena *a, struct xp_span *partial,
                                     struct xp_error *err);
+/* The same for reports: of any file, as far as it could be read. */
+enum xp_status session_map_report(const struct tool_host *host, const struct tool_args *args,
+                                  struct xp_arena *a, struct xp_span *partial,
+                                  struct xp_error *err);
 enum xp_status session_merge(struct xp_span x, struct xp_span y, struct xp_arena *a,
                              struct xp_span *both, struct xp_error *err);
 enum xp_status session_open(struct xp_span merged, struct xp_arena *a, struct session *out,

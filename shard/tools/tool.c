@@ -10,6 +10,12 @@ static const struct tool *const tools[] = {
 #undef TOOL
 };
 
+static const char *const titles[] = {
+#define TOOL(symbol, id, title, view, hosts) title,
+#include "shard/tools/tools.def"
+#undef TOOL
+};
+
 const struct tool *tool_find(struct xp_span id)
 {
     for (size_t i = 0; i < sizeof tools / sizeof tools[0]; i++)
@@ -55,4 +61,44 @@ enum xp_status tool_run(const struct tool *t, const struct tool_host *hosts, siz
         return t->answer(hosts, n, args, scratch, out, err);
     XP_TRY(map_and_merge(t, hosts, n, args, scratch, &merged, err));
     return t->render(merged, args, scratch, out, err);
+}
+
+/* --- reports --- */
+
+struct tool_report tool_report_of(const struct tool *t)
+{
+    struct tool_report r = t->report ? *t->report : (struct tool_report){0};
+    if (!r.map)
+        r.map = t->map;
+    if (!r.merge)
+        r.merge = t->merge;
+    return r;
+}
+
+static const char *title_of(const struct tool *t)
+{
+    for (size_t i = 0; i < sizeof tools / sizeof tools[0]; i++)
+        if (tools[i] == t)
+            return titles[i];
+    return t->id;
+}
+
+enum xp_status tool_report_run(const struct tool *t, const struct report_host *hosts, size_t n,
+                               struct xp_span merged, const struct tool_args *args,
+                               struct xp_arena *scratch, struct out *out, struct xp_error *err)
+{
+    struct report_ask ask = {.tool = t->id,
+                             .title = title_of(t),
+                             .question = t->report->question,
+                             .csv = args->csv,
+                             .hosts = hosts,
+                             .nhosts = (uint32_t)n};
+    struct report r;
+    tool_arg(args, "limit", &ask.limit);
+    tool_arg(args, "offset", &ask.offset);
+    tool_arg(args, "sort", &ask.sort);
+    tool_arg(args, "filter", &ask.filter);
+    tool_arg(args, "table", &ask.table);
+    XP_TRY(report_begin(&r, &ask, scratch, out, err));
+    return report_end(&r, t->report->write(merged, args, &r, err), err);
 }

@@ -20,6 +20,7 @@
 #define SHARD_TOOL_H
 
 #include "shard/out.h"
+#include "shard/report/report.h"
 #include "shard/store/part.h"
 
 struct tool_args {
@@ -39,6 +40,18 @@ struct tool_host {
     uint32_t index;      /* place in the request */
 };
 
+/* What the tool says in our own API: see report/report.h. map and merge as above; a file that ends
+ * early or that XProf would not read is a host like others. NULL: the tool's own. */
+struct tool_report {
+    const char *question; /* what a user comes for */
+    enum xp_status (*map)(const struct tool_host *host, const struct tool_args *args,
+                          struct xp_arena *a, struct xp_span *partial, struct xp_error *err);
+    enum xp_status (*merge)(struct xp_span x, struct xp_span y, struct xp_arena *a,
+                            struct xp_span *both, struct xp_error *err);
+    enum xp_status (*write)(struct xp_span merged, const struct tool_args *args, struct report *r,
+                            struct xp_error *err);
+};
+
 struct tool {
     const char *id;
     bool index_only; /* the parts' index is enough: planes may not be ready yet */
@@ -51,6 +64,7 @@ struct tool {
                             struct xp_span *both, struct xp_error *err);
     enum xp_status (*render)(struct xp_span merged, const struct tool_args *args,
                              struct xp_arena *scratch, struct out *out, struct xp_error *err);
+    const struct tool_report *report; /* NULL: none */
 };
 
 /* "Data format not suitable for CSV ...", XP_INTERNAL: XProf's 500. */
@@ -60,6 +74,13 @@ enum xp_status tool_no_csv(struct xp_error *err);
 enum xp_status tool_run(const struct tool *t, const struct tool_host *hosts, size_t n,
                         const struct tool_args *args, struct xp_arena *scratch, struct out *out,
                         struct xp_error *err);
+
+/* The report of hosts that were mapped and merged by t->report; args->csv: one table as CSV. */
+enum xp_status tool_report_run(const struct tool *t, const struct report_host *hosts, size_t n,
+                               struct xp_span merged, const struct tool_args *args,
+                               struct xp_arena *scratch, struct out *out, struct xp_error *err);
+/* The row's own map and merge where the report names none. */
+struct tool_report tool_report_of(const struct tool *t);
 
 const struct tool *tool_find(struct xp_span id);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "shard/tools/input_analysis.h"
+#include "shard/tools/reports.h"
 #include "shard/tools/requests.h"
 
 /* The first page: where the time went, how long steps took, what to do about it. */
@@ -407,4 +408,5 @@ const struct tool tool_overview_page = {
     .map = session_map_requests,
     .merge = session_merge,
     .render = render,
+    .report = &report_overview_page,
 };

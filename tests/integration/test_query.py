@@ -1,5 +1,5 @@
-"""`xprofd query`: the bytes of the server's answers without a server, tables, sentences and exit codes,
-and nothing from a profile that a terminal would obey."""
+"""`xprofd query --xprof`: the bytes of XProf's routes without a server, tables, sentences and exit codes,
+and nothing from a profile that a terminal would obey. (Reports: test_reports.py.)"""
 import json
 import os
 import pty
@@ -17,7 +17,7 @@ EVIL = b'ev\x1b[31m\x07\xc2\x9b\xe2\x80\xaexx_bwd'  # colour, bell, C1's CSI, ri
 
 def query(*words, stdout=subprocess.PIPE):
     """-> (exit code, stdout, stderr), bytes"""
-    done = subprocess.run([daemon.XPROFD, 'query', *map(os.fsencode, words)], stdin=subprocess.DEVNULL, stdout=stdout,
+    done = subprocess.run([daemon.XPROFD, 'query', '--xprof', *map(os.fsencode, words)], stdin=subprocess.DEVNULL, stdout=stdout,
                           stderr=subprocess.PIPE, timeout=60, check=False)
     return done.returncode, done.stdout, done.stderr
 
@@ -40,7 +40,7 @@ def refused(code, *words, say):
 def on_terminal(*words):
     """What a terminal receives from stdout and stderr."""
     ours, theirs = pty.openpty()
-    p = subprocess.Popen([daemon.XPROFD, 'query', *map(os.fsencode, words)], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
+    p = subprocess.Popen([daemon.XPROFD, 'query', '--xprof', *map(os.fsencode, words)], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
     os.close(theirs)
     got = b''
     try:

@@ -1,0 +1,11 @@
+/* shard/tools/reports.h - reports that have a file of their own, report_<tool>.c, for the rows of
+ * their tools.
+ */
+#ifndef SHARD_REPORTS_H
+#define SHARD_REPORTS_H
+
+#include "shard/tools/tool.h"
+
+extern const struct tool_report report_overview_page;
+
+#endif
