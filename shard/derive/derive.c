@@ -457,7 +457,7 @@ enum xp_status derive_keep(struct part *p, enum derive_kept slot, derive_make_fn
                            struct xp_error *err)
 {
     const struct derive *d;
-    if (slot == DERIVE_KEPT_FLOWS)
+    if (slot == DERIVE_KEPT_FLOWS || slot == DERIVE_KEPT_LAYERS)
         XP_TRY(derive_get(p, &d, err));
     else
         XP_TRY(derive_groups_get(p, &d, err));

@@ -162,9 +162,15 @@ enum xp_status derive_get(struct part *p, const struct derive **out, struct xp_e
  * work. Both may be asked for; each is made at most once. */
 enum xp_status derive_groups_get(struct part *p, const struct derive **out, struct xp_error *err);
 
-/* What others keep with the part (FLOWS with all lines, others with groups): each made once, in
- * memory of the part's arena. Makers may ask for a different one, in no circle. */
-enum derive_kept { DERIVE_KEPT_FLOWS, DERIVE_KEPT_OP_STATS, DERIVE_KEPT_STEPS, DERIVE_KEPT_COUNT };
+/* What others keep with the part (FLOWS and LAYERS with all lines, others with groups): each made
+ * once, in memory of the part's arena. Makers may ask for a different one, in no circle. */
+enum derive_kept {
+    DERIVE_KEPT_FLOWS,
+    DERIVE_KEPT_LAYERS,
+    DERIVE_KEPT_OP_STATS,
+    DERIVE_KEPT_STEPS,
+    DERIVE_KEPT_COUNT
+};
 typedef enum xp_status (*derive_make_fn)(struct part *p, const struct derive *d, void **kept,
                                          struct xp_error *err);
 enum xp_status derive_keep(struct part *p, enum derive_kept slot, derive_make_fn make, void **kept,
