@@ -5,6 +5,7 @@ static enum xp_status do_tracks(const struct queries_ask *k, struct out *out, st
     struct query_tracks q = {.q = args_get(k->args, "q"), .limit = 2000};
     XP_TRY(args_u32(k->args, "limit", 1, QUERY_TRACKS_MAX, &q.limit, err));
     XP_TRY(args_u64(k->args, "page", UINT32_MAX, &q.first, err));
+    XP_TRY(args_rows(k->args, k->scratch, &q.rows, err));
     return query_tracks(k->part, &q, k->scratch, out, err);
 }
 

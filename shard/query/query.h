@@ -22,6 +22,7 @@ struct query_tracks {
     struct xp_span q; /* words as in a search, in the name of the plane or the line; empty: all */
     uint64_t first;   /* rows (planes and lines) that were on the pages before */
     uint32_t limit;   /* rows given, 1..QUERY_TRACKS_MAX */
+    struct query_rows rows; /* only these lines, and their planes */
 };
 /* A page of planes and lines with lanes and spans, and the totals of all, as JSON. */
 enum xp_status query_tracks(const struct part *p, const struct query_tracks *q,

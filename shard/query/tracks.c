@@ -144,8 +144,18 @@ struct page {
     bool full;
 };
 
+static int by_number(const void *key, const void *row)
+{
+    uint32_t a = *(const uint32_t *)key, b = *(const uint32_t *)row;
+    return (a > b) - (a < b);
+}
+
 static bool line_matches(const struct page *g, struct xp_span plane, const struct part_line *l)
 {
+    const struct query_rows *r = &g->q->rows;
+    uint32_t number = (uint32_t)(l - g->p->lines);
+    if (r->n && !bsearch(&number, r->lines, r->n, sizeof *r->lines, by_number))
+        return false;
     return !g->pat || pattern_match_row(g->pat, plane, part_line_name(g->p, l));
 }
 
@@ -216,7 +226,8 @@ static void write_plane(struct page *g, const struct plane_key *key)
     uint32_t n = lines_of(g, key);
     bool open = false;
     g->lines_seen += key->ready ? g->p->planes[key->plane].nlines : 0;
-    if (!n && g->pat && !pattern_match_row(g->pat, key->name, (struct xp_span){0}))
+    if (!n &&
+        (g->q->rows.n || (g->pat && !pattern_match_row(g->pat, key->name, (struct xp_span){0}))))
         return; /* a plane whose lines match is there in any case */
     if (take_row(g)) {
         open_plane(g, key);

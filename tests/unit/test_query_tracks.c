@@ -217,6 +217,20 @@ static void rows_are_found_by_the_names_of_plane_and_line(void **state)
         assert_int_equal(fixture_int(j, "lines_total"), 4);
         json_decref(j);
     }
+    struct query_tracks t = {.limit = 9, .rows = {(const uint32_t[]){1, 3}, 2}};
+    struct xp_arena *a = xp_arena_new(NULL);
+    struct xp_error err;
+    struct out out;
+    int seen[4] = {0};
+    uint64_t next;
+    out_init(&out, NULL);
+    assert_int_equal(query_tracks(&f->part, &t, a, &out, &err), XP_OK);
+    json_t *j = fixture_json(&out);
+    assert_int_equal(count_lines(j, seen, &next), 4);
+    assert_memory_equal(seen, ((int[]){0, 1, 0, 1}), sizeof seen);
+    json_decref(j);
+    out_fini(&out);
+    xp_arena_free(a);
     fixture_free(f);
 }
 

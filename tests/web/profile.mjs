@@ -59,3 +59,10 @@ export function hostileProfile() {
   const events = names.map((_, i) => [i + 1, i * 2_000_000, 1_500_000, MARKUP]);
   return Buffer.concat([plane(1, `/device:TPU:0 ${MARKUP}`, names, [{ name: MARKUP, events }], MARKUP)]);
 }
+
+/** Many devices with one event each. */
+export function manyProfile(devices) {
+  const names = ["fusion.1"];
+  return Buffer.concat(Array.from({ length: devices }, (_, i) =>
+    plane(i + 1, `/device:TPU:${i}`, names, [{ name: "XLA Ops", events: [[1, i * 1000, 50_000_000]] }])));
+}

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import {
   api, inkOf, Logdir, missing, openPage, realProfile, shots, startBrowser, startServer, waitFor, windowOf,
 } from "./harness.mjs";
-import { hostileProfile, MARKUP, plainProfile } from "./profile.mjs";
+import { hostileProfile, manyProfile, MARKUP, plainProfile } from "./profile.mjs";
 
 const reason = missing();
 const real = realProfile("tpu_v6e_inference", "host0");
@@ -32,6 +32,7 @@ describe("the pages", { skip: reason || false, timeout: 300_000 }, () => {
     logdir.add("noise", "host0", Buffer.from(Array.from({ length: 4000 }, (_, i) => (i * 7919) & 255)));
     logdir.add("nothing", null);
     logdir.add(HOSTILE_RUN, "host0", hostileProfile());
+    logdir.add("many", "host-0", manyProfile(30_000));
     server = await startServer(logdir.path);
     browser = await startBrowser();
     base = `${server.url}/p/local/`;
@@ -102,7 +103,7 @@ describe("the pages", { skip: reason || false, timeout: 300_000 }, () => {
     await page.waitForSelector(".runs a");
     assert.equal(page.url(), base);
     const names = await page.locator(".runs tbody th").allTextContents();
-    assert.deepEqual([...names].sort(), ["2026_01_30_09_00_00", RUN, "damaged", "noise", "nothing", HOSTILE_RUN].sort());
+    assert.deepEqual([...names].sort(), ["2026_01_30_09_00_00", RUN, "damaged", "many", "noise", "nothing", HOSTILE_RUN].sort());
     assert.ok(names.indexOf(RUN) < names.indexOf("2026_01_30_09_00_00"), "newest first");
     await page.screenshot({ path: join(shots, "runs-light.png") });
     await page.click(`.runs a:text-is("${RUN}")`);
@@ -318,6 +319,37 @@ describe("the pages", { skip: reason || false, timeout: 300_000 }, () => {
     await waitFor("back to before the click", () => page.url() === first);
     await page.goForward();
     await page.waitForSelector(".details h2");
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("of a profile with very many rows the first are shown, and the others are found by name", async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    let most = 0;
+    page.on("response", async (r) => r.url().includes("/tracks?") && (most = Math.max(most, (await r.body().catch(() => "")).length)));
+    await page.goto(`${base}trace?run=many&host=host-0`);
+    await page.waitForSelector(".drawing canvas");
+    await page.keyboard.press("l");
+    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("aria-label")), "Find rows");
+    const more = page.locator(".more-rows");
+    await page.evaluate(() => (document.querySelector(".scroller").scrollTop = 1e9));
+    await waitFor("it says how many there are", async () => /^2\D?000 of 60\D000 rows/.test(await more.textContent()));
+    await more.locator("button").click();
+    await page.evaluate(() => (document.querySelector(".scroller").scrollTop = 1e9));
+    await waitFor("the next are there", async () => /^4\D?000 of 60\D000 rows/.test(await more.textContent()));
+    await page.screenshot({ path: join(shots, "many-rows-light.png") });
+    await page.fill(".finder input", "tpu:29876 ops");
+    await waitFor("the row is found", async () => (await page.locator(".plane .name").allTextContents()).join() === "/device:TPU:29876");
+    assert.equal(new URL(page.url()).searchParams.get("find"), "tpu:29876 ops");
+    await waitFor("and drawn", async () => (await inkOf(page)).saturated > 20);
+    await page.reload();
+    await page.waitForSelector('.plane:has-text("TPU:29876")');
+    await page.fill(".finder input", "nowhere");
+    await page.waitForSelector(".more-rows:has-text('No row')");
+    await page.focus(".finder input");
+    await page.keyboard.press("Escape");
+    await page.waitForSelector('.plane:has-text("TPU:0")');
+    assert.ok(most > 0 && most < 1 << 20, `${most} bytes of tracks at once`);
     assert.deepEqual(await check(), []);
     await close();
   });

@@ -51,7 +51,11 @@ export interface Tracks {
   planes_total: number;
   partial: boolean;
   damage: { offset: number; detail: string } | null;
-  planes: Plane[];
+  planes: Plane[]; // of one page
+  lines_total?: number; // of the whole profile
+  rows_total?: number; // planes and lines that match
+  rows?: number; // of these, on this page
+  next?: string | null;
 }
 
 export interface Plane {
@@ -60,6 +64,7 @@ export interface Plane {
   state: "waiting" | "loading" | "ready" | "failed";
   events: number;
   kind: "device" | "host" | "other";
+  lines_total?: number;
   lines: Line[];
 }
 

@@ -15,10 +15,11 @@ export interface TraceUrl {
   folded: number[]; // planes whose folding differs from the usual
   flat: number[]; // lines drawn in one row
   top: number | null; // first line in sight
+  find: string; // rows that are looked for
 }
 
 export const emptyTrace: TraceUrl = {
-  run: "", host: "", t: null, sel: "", area: null, q: "", folded: [], flat: [], top: null,
+  run: "", host: "", t: null, sel: "", area: null, q: "", folded: [], flat: [], top: null, find: "",
 };
 
 function range(text: string | null): Range | null {
@@ -68,6 +69,7 @@ export function parseTrace(search: string): TraceUrl {
     folded: parseRows(p.get("fold")),
     flat: parseRows(p.get("flat")),
     top: top && /^\d{1,9}$/.test(top) ? Number(top) : null,
+    find: p.get("find") ?? "",
   };
 }
 
@@ -89,5 +91,6 @@ export function formatTrace(s: TraceUrl): string {
   if (s.folded.length) parts.push(`fold=${formatRows(s.folded)}`);
   if (s.flat.length) parts.push(`flat=${formatRows(s.flat)}`);
   if (s.top !== null) parts.push(`top=${s.top}`);
+  if (s.find) parts.push(`find=${encode(s.find)}`);
   return `?${parts.join("&")}`;
 }

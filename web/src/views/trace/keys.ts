@@ -17,7 +17,7 @@ export const help: { keys: string; what: string }[][] = [
   [
     { keys: ". ,", what: "next, previous event on the row" },
     { keys: "J K", what: "event on the row below, above" },
-    { keys: "/", what: "search" },
+    { keys: "/ L", what: "search events; find rows" },
     { keys: "] [", what: "next, previous hit" },
     { keys: "R", what: "area from the selected event" },
     { keys: "1 2 3", what: "drag moves, selects, zooms" },
@@ -60,6 +60,7 @@ function discrete({ trace, focusSearch, toggleHelp }: KeyTargets): Record<string
     "]": () => void trace.stepHit(1),
     "[": () => void trace.stepHit(-1),
     "/": focusSearch,
+    l: () => document.querySelector<HTMLInputElement>(".finder input")?.select(),
     "?": toggleHelp,
     r: () => trace.areaFromEvent(),
     "1": () => (trace.mode.value = "pan"),

@@ -3,13 +3,14 @@ import { layoutRuler } from "../../layout/ruler";
 import type { Row } from "../../layout/rows";
 import { count, plural, shortCount } from "../../model/format";
 import { Icon } from "../../widgets/icon";
+import { MoreRows } from "./finder";
 import type { Trace } from "./trace";
 
 const LABEL = 22;
 
 function Heading({ trace, row }: { trace: Trace; row: Row }) {
   const { plane, folded } = row;
-  const lines = plane.lines.length;
+  const lines = plane.lines_total ?? plane.lines.length;
   const state = plane.state === "ready" ? "" : plane.state;
   return (
     <button
@@ -91,6 +92,7 @@ export function Labels({ trace }: { trace: Trace }) {
               : <Heading trace={trace} row={row} />}
           </div>
         ))}
+        <MoreRows trace={trace} y={trace.rows.value.height - top} />
       </div>
     </div>
   );

@@ -7,6 +7,7 @@ import { readTheme } from "../../draw/theme";
 import { busyColumns } from "../../layout/minimap";
 import { dark } from "../../model/theme";
 import { formatRows } from "../../model/url";
+import { RowFinder } from "./finder";
 import type { Trace } from "./trace";
 
 const COLUMNS = 512;
@@ -94,8 +95,8 @@ export function Minimap({ trace }: { trace: Trace }) {
 
   return (
     <div class="minimap">
-      <div class="minimap-label">whole session</div>
-      <canvas ref={canvas} aria-hidden="true" title="Drag to choose what is in view" />
+      <RowFinder trace={trace} />
+      <canvas ref={canvas} aria-hidden="true" title="The whole session: drag to choose what is in view" />
     </div>
   );
 }

@@ -123,7 +123,7 @@ function Body({ trace, pointer }: { trace: Trace; pointer: { value: Pointer | nu
         <div class="empty">
           <h2>No events in this profile</h2>
           <p>
-            {plural(t.planes.length, "plane")} {t.planes.length === 1 ? "was" : "were"} read from{" "}
+            {plural(t.planes_total, "plane")} {t.planes_total === 1 ? "was" : "were"} read from{" "}
             {bytes(t.bytes_total)}; none holds a timed event.
             {t.damage && <> The file is damaged at byte {count(t.damage.offset)}: {t.damage.detail}.</>}
           </p>
@@ -286,7 +286,7 @@ function Status({ trace }: { trace: Trace }) {
       <span title="Of the rows in sight, in the loaded window">
         {plural(events, "event")} loaded{hidden > 0 && <>, {count(hidden)} merged: zoom in to see each</>}
       </span>
-      <span class="push">{plural(t.events, "event")} · {plural(t.planes.length, "plane")} · {bytes(t.bytes_total)}</span>
+      <span class="push">{plural(t.events, "event")} · {plural(t.planes_total, "plane")} · {bytes(t.bytes_total)}</span>
       {trace.fetcher.lastMs.value > 0 && (
         <span class="wide" title="Last answer of the server">{trace.fetcher.lastMs.value.toFixed(0)} ms, {bytes(trace.fetcher.lastBytes.value)}</span>
       )}

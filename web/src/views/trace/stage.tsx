@@ -12,6 +12,8 @@ import { listenPointer, type Pointer } from "./pointer";
 import { Tip } from "./tip";
 import type { Trace } from "./trace";
 
+const MORE = 34; // room for what follows the last row
+
 function areaScene(a: Area | null): Scene["area"] {
   return a && { t0: a.t0, t1: a.t1, lines: linesOf(a) };
 }
@@ -99,7 +101,7 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
       tabIndex={-1}
       onScroll={(e) => (trace.scrollTop.value = Math.round(e.currentTarget.scrollTop))}
     >
-      <div class="spacer" style={{ height: `${height.value + RULER}px` }}>
+      <div class="spacer" style={{ height: `${height.value + RULER + (trace.tracks.value?.next == null ? 0 : MORE)}px` }}>
         <div class="stage">
           <Labels trace={trace} />
           <div class={`drawing mode-${trace.mode.value}`}>

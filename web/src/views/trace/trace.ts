@@ -119,6 +119,7 @@ export class Trace {
       this.search.set(url.q, true);
       if (url.sel !== this.event.id.peek()) this.select(url.sel, null, url.t === null);
       if (!sameArea(url.area, this.sum.area.peek())) this.setArea(url.area, false);
+      this.loader.setFind(url.find, true);
       this.wantTop = url.top;
       if (url.top === null && !url.sel) this.scrollTop.value = 0;
     });
@@ -138,6 +139,7 @@ export class Trace {
       folded: [...this.folded.value],
       flat: [...this.flat.value],
       top: top?.line?.line ?? null,
+      find: this.loader.find.value,
     };
   }
 
@@ -220,7 +222,8 @@ export class Trace {
   }
 
   scrollBy(dy: number): void {
-    const max = Math.max(0, this.rows.peek().height - this.size.peek().height);
+    const more = this.tracks.peek()?.next == null ? 0 : 34;
+    const max = Math.max(0, this.rows.peek().height + more - this.size.peek().height);
     this.scrollTop.value = Math.round(Math.min(max, Math.max(0, this.scrollTop.peek() + dy)));
   }
 
@@ -230,6 +233,7 @@ export class Trace {
     const { height } = this.size.peek();
     if (!row || height === 0) {
       this.wantTop ??= line;
+      void this.loader.ensure([line]);
       return;
     }
     const y = laneTop(row, lane);
@@ -249,6 +253,12 @@ export class Trace {
     if (!row) return;
     this.wantTop = null;
     this.scrollBy(row.y - this.scrollTop.peek());
+  }
+
+  /** Only rows that are called so. */
+  findRows(text: string): void {
+    this.scrollTop.value = 0;
+    this.loader.setFind(text);
   }
 
   toggleFold(plane: number): void {
@@ -420,7 +430,7 @@ export class Trace {
     const { width } = this.size.peek();
     const v = this.view.peek();
     const [a, b] = [timeAt(v, Math.min(x0, x1), width), timeAt(v, Math.max(x0, x1), width)];
-    const all = this.rows.peek().byLine.size;
+    const all = this.tracks.peek()?.lines_total ?? this.rows.peek().byLine.size;
     return { t0: a, t1: b > a ? b : a + 1n, rows: lines.length === all ? "" : formatRows(lines) };
   }
 
