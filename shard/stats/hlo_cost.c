@@ -3,7 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define ELEMENT_FLOPS 3 /* of an elementwise operation */
+#include "shard/stats/hlo_library.h"
+
+#define ELEMENT_FLOPS 3 /* of an elementwise operation that is not in the table */
 #define CONCAT_FLOPS 6  /* a compare and a branch */
 #define CONCAT_SPLIT_FLOPS                                                                         \
     400                 /* a warp crosses from one operand to the next: both branches run          \
@@ -89,6 +91,19 @@ static bool is_elementwise(enum hlo_opcode op)
 
 /* --- one instruction --- */
 
+static const uint16_t cycles[HLO_OP_COUNT][HLO_TYPE_C128 + 1] = {
+#define X(op, type, n) [HLO_OP_##op][HLO_TYPE_##type] = n,
+#include "shard/stats/gpu_cycles.def"
+#undef X
+};
+
+static double element_flops(const struct hlo_module *m, const struct hlo_instr *in)
+{
+    uint32_t type = in->shape < m->nshapes ? m->shapes[in->shape].type : 0;
+    uint16_t n = type <= HLO_TYPE_C128 ? cycles[in->opcode][type] : 0;
+    return n ? n : ELEMENT_FLOPS;
+}
+
 /* Flops of a function of scalars, such as a reduction's. */
 static double function_flops(const struct hlo_module *m, const struct hlo_instr *in)
 {
@@ -97,7 +112,7 @@ static double function_flops(const struct hlo_module *m, const struct hlo_instr 
     for (uint32_t i = 0; c && i < c->instrs.n; i++) {
         const struct hlo_instr *x = hlo_instr_at(m, c->instrs.at + i);
         if (x && is_elementwise(x->opcode))
-            n += ELEMENT_FLOPS;
+            n += element_flops(m, x);
     }
     return n;
 }
@@ -111,30 +126,68 @@ static double reduce_flops(const struct hlo_module *m, const struct hlo_instr *i
     return from ? (elements(m, from->shape) - out) * function_flops(m, in) : 0;
 }
 
+/* As often as the function is applied: for each result, once less than the window has elements. A
+ * window that spans its dimension from each place (a sum of all, told to all) counts as one sum. */
+static double window_flops(const struct hlo_module *m, const struct hlo_instr *in)
+{
+    const struct hlo_run dims = m->shapes[hlo_library_result(m, in)].dims;
+    double all = elements(m, hlo_library_result(m, in)), size = 1, span = 0;
+    uint32_t wide = 0, padded = 0, at = 0;
+    struct xp_span window, d;
+
+    if (!hlo_get_span(in->raw, HLO_F_WINDOW, &window))
+        return 0;
+    for (struct hlo_spans it = hlo_spans_open(window, 1); hlo_spans_next(&it, &d); at++) {
+        int64_t n = hlo_get_int(d, 1, 0), low = hlo_get_int(d, 3, 0), high = hlo_get_int(d, 4, 0);
+        size *= (double)n;
+        wide += n != 1;
+        padded += low || high;
+        if (n != 1 && low > 0 && low == high && n - 1 == 2 * low && at < dims.n &&
+            m->ints[dims.at + at] - 1 == low)
+            span = (double)m->ints[dims.at + at];
+    }
+    double times =
+        wide == 1 && padded == 1 && span > 0 && m->shapes[in->shape].type != HLO_TYPE_TUPLE
+            ? floor(all / span) + span - 1
+            : (size - 1) * all;
+    return times * function_flops(m, in);
+}
+
+static double sort_flops(const struct hlo_module *m, const struct hlo_instr *in)
+{
+    const struct hlo_instr *x = hlo_operand(m, in, 0);
+    double n = x && x->shape < m->nshapes ? elements(m, x->shape) : 0;
+    return n > 1 ? n * ceil(log2(n)) : 0;
+}
+
+static double scatter_flops(const struct hlo_module *m, const struct hlo_instr *in)
+{
+    const struct hlo_instr *update = hlo_operand(m, in, in->operands.n / 2 + 1);
+    return update && update->shape < m->nshapes ? elements(m, update->shape) * function_flops(m, in)
+                                                : 0;
+}
+
 static double dot_flops(const struct hlo_module *m, const struct hlo_instr *in)
 {
     const struct hlo_instr *lhs = hlo_operand(m, in, 0);
     struct xp_span dims;
-    double n = 2 * elements(m, in->shape);
-    int64_t d;
     if (!lhs || !hlo_get_span(in->raw, HLO_F_DOT_DIMENSION_NUMBERS, &dims))
         return 0;
-    const struct hlo_run run = m->shapes[lhs->shape].dims;
-    for (struct hlo_ints it = hlo_ints_open(dims, 1); hlo_ints_next(&it, &d);)
-        n *= d >= 0 && (uint64_t)d < run.n ? (double)m->ints[run.at + (uint32_t)d] : 1;
-    return n;
+    return hlo_dot_flops(m, lhs->shape, in->shape, dims);
 }
 
 static double concat_flops(const struct hlo_module *m, const struct hlo_instr *in)
 {
-    const struct hlo_instr *first = hlo_operand(m, in, 0);
     struct hlo_ints it = hlo_ints_open(in->raw, HLO_F_DIMENSIONS);
     double per = CONCAT_FLOPS;
     int64_t d = 0;
     hlo_ints_next(&it, &d);
-    if (first && d > 0 && (uint64_t)d < m->shapes[first->shape].dims.n &&
-        m->ints[m->shapes[first->shape].dims.at + (uint32_t)d] & 31)
-        per = CONCAT_SPLIT_FLOPS;
+    for (uint32_t k = 0; d > 0 && k < in->operands.n; k++) {
+        const struct hlo_instr *x = hlo_operand(m, in, k);
+        if (x && x->shape < m->nshapes && (uint64_t)d < m->shapes[x->shape].dims.n &&
+            m->ints[m->shapes[x->shape].dims.at + (uint32_t)d] & 31)
+            per = CONCAT_SPLIT_FLOPS;
+    }
     return per * elements(m, in->shape);
 }
 
@@ -143,12 +196,20 @@ static double flops_of(const struct hlo_module *m, const struct hlo_instr *in)
     if (in->shape >= m->nshapes)
         return 0;
     if (is_elementwise(in->opcode))
-        return ELEMENT_FLOPS * elements(m, in->shape);
+        return element_flops(m, in) * elements(m, in->shape);
     switch (in->opcode) {
     case HLO_OP_REDUCE:
         return reduce_flops(m, in);
+    case HLO_OP_REDUCE_WINDOW:
+        return window_flops(m, in);
+    case HLO_OP_SCATTER:
+        return scatter_flops(m, in);
+    case HLO_OP_SORT:
+        return sort_flops(m, in);
     case HLO_OP_DOT:
         return dot_flops(m, in);
+    case HLO_OP_CONVOLUTION:
+        return hlo_conv_flops(m, in);
     case HLO_OP_CONCATENATE:
         return concat_flops(m, in);
     case HLO_OP_MAP:
@@ -158,14 +219,28 @@ static double flops_of(const struct hlo_module *m, const struct hlo_instr *in)
     }
 }
 
-/* Of an operand's elements, the part that one run needs. */
+/* Of an operand's elements, the part that one run needs; the first value of a reduction is needed
+ * for each of its results. */
 static double needs(const struct hlo_module *m, const struct hlo_instr *in, uint32_t operand)
 {
     const struct hlo_instr *x = hlo_operand(m, in, operand);
-    bool part = in->opcode == HLO_OP_SLICE || in->opcode == HLO_OP_DYNAMIC_SLICE ||
-                in->opcode == HLO_OP_GATHER;
-    double all = x ? elements(m, x->shape) : 0;
-    return part && operand == 0 && all > 0 ? elements(m, in->shape) / all : 1;
+    const struct hlo_instr *update = hlo_operand(m, in, 1);
+    double all = x && x->shape < m->nshapes ? elements(m, x->shape) : 0;
+
+    if (in->opcode == HLO_OP_REDUCE && operand >= in->operands.n / 2)
+        return elements(m, hlo_library_result(m, in));
+    if (operand > 0 || all <= 0)
+        return 1;
+    switch (in->opcode) {
+    case HLO_OP_SLICE:
+    case HLO_OP_DYNAMIC_SLICE:
+    case HLO_OP_GATHER:
+        return elements(m, in->shape) / all;
+    case HLO_OP_DYNAMIC_UPDATE_SLICE:
+        return update && update->shape < m->nshapes ? 1 - elements(m, update->shape) / all : 1;
+    default:
+        return 1;
+    }
 }
 
 /* --- a fusion --- */
@@ -298,6 +373,27 @@ static double device_part(const struct hlo_module *m, const struct hlo_instr *in
     return most == 8 ? 0.5 : most == 4 ? 0.25 : 1;
 }
 
+static uint64_t operand_bytes(const struct hlo_module *m, const struct hlo_instr *in)
+{
+    uint64_t n = 0;
+    for (uint32_t k = 0; k < in->operands.n; k++) {
+        const struct hlo_instr *x = hlo_operand(m, in, k);
+        n += x ? (uint64_t)llround((double)bytes(m, x->shape) * needs(m, in, k)) : 0;
+    }
+    return n;
+}
+
+/* Of calls only cuDNN's convolutions are known; their scratch memory does not count. */
+static void call_cost(const struct hlo_module *m, const struct hlo_instr *in, struct hlo_cost *out)
+{
+    if (!hlo_is_library_conv(in))
+        return;
+    out->flops = hlo_conv_flops(m, in);
+    out->read_bytes = operand_bytes(m, in);
+    *(m->shapes[in->shape].type == HLO_TYPE_TUPLE ? &out->other_bytes : &out->write_bytes) =
+        bytes(m, hlo_library_result(m, in));
+}
+
 bool hlo_cost_of(const struct hlo_module *m, const struct hlo_instr *in, struct hlo_cost *out)
 {
     *out = (struct hlo_cost){0};
@@ -306,15 +402,14 @@ bool hlo_cost_of(const struct hlo_module *m, const struct hlo_instr *in, struct 
     if (in->opcode == HLO_OP_FUSION) {
         if (!fusion_cost(m, in, out))
             return false;
+    } else if (in->opcode == HLO_OP_CUSTOM_CALL) {
+        call_cost(m, in, out);
     } else if (!moves_nothing(in->opcode)) {
         out->flops = flops_of(m, in);
         out->write_bytes = bytes(m, in->shape);
-        for (uint32_t k = 0; k < in->operands.n; k++) {
-            const struct hlo_instr *x = hlo_operand(m, in, k);
-            out->read_bytes +=
-                x ? (uint64_t)llround((double)bytes(m, x->shape) * needs(m, in, k)) : 0;
-        }
+        out->read_bytes = operand_bytes(m, in);
     }
+    out->flops = (double)(float)out->flops; /* XLA's properties are floats */
     out->device_flops = floor(out->flops * device_part(m, in));
     return true;
 }

@@ -5,8 +5,8 @@
  * dot two for every product. A fusion costs what its instructions cost, each as often as the
  * fusion's root needs it, and the bytes of its parameters and its output.
  *
- * What is not known costs 0: convolutions, calls to libraries, control flow. Operations that take
- * many cycles (exponential, ...) count as the cheap ones do: XLA has a table by device for them.
+ * Operations that take many cycles (exponential, ...) count these, of one device (gpu_cycles.def).
+ * What is not known costs 0: matrix products of libraries, other custom calls, control flow.
  */
 #ifndef SHARD_HLO_COST_H
 #define SHARD_HLO_COST_H
@@ -17,6 +17,7 @@ struct hlo_cost {
     double flops;        /* as the model has them */
     double device_flops; /* 8 bit operands count half, 4 bit ones a quarter */
     uint64_t read_bytes, write_bytes;
+    uint64_t other_bytes; /* in the total, but XProf's parts by memory leave them out */
 };
 
 /* False: memory is out. */

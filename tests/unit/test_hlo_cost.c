@@ -9,13 +9,35 @@ struct instr {
     int64_t id;
     const char *name, *opcode;
     int type;
-    int64_t dims[2];
+    int64_t dims[3];
     int ndims;
     int64_t operands[3];
     int noperands;
     int64_t called;    /* computation, or 0 */
     int64_t dimension; /* of a concatenate, or -1 */
+    bool window;       /* of 3, stride 1, padded by 1 on both sides of the last dimension */
 };
+
+static void put_window(struct xp_buf *m)
+{
+    struct xp_buf window = make_message(), dim = make_message();
+    for (uint32_t field = 1; field <= 6; field++)
+        xp_pb_put_u64(&dim, field, field == 1 ? 3 : 1);
+    make_put(&window, 1, &dim);
+    make_put(m, 15, &window);
+}
+
+/* Input [batch, features, places], kernel [output features, features, places]. */
+static void put_conv(struct xp_buf *m)
+{
+    struct xp_buf dims = make_message();
+    static const int64_t at[][2] = {{3, 1}, {4, 0},  {6, 2},  {7, 0}, {8, 1},
+                                    {9, 0}, {10, 1}, {11, 2}, {12, 2}};
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+        xp_pb_put_u64(&dims, (uint32_t)at[i][0], (uint64_t)at[i][1]);
+    make_put(m, 16, &dims);
+    make_text(m, 28, "__cudnn$convForward");
+}
 
 static void put_instr(struct xp_buf *comp, const struct instr *in)
 {
@@ -28,6 +50,10 @@ static void put_instr(struct xp_buf *comp, const struct instr *in)
     make_put(&m, 3, &shape);
     if (in->dimension >= 0)
         xp_pb_put_u64(&m, 14, (uint64_t)in->dimension);
+    if (in->window) {
+        put_window(&m);
+        put_conv(&m);
+    }
     xp_pb_put_u64(&m, 35, (uint64_t)in->id);
     for (int i = 0; i < in->noperands; i++)
         xp_pb_put_u64(&m, 36, (uint64_t)in->operands[i]);
@@ -71,8 +97,8 @@ static void elementwise_operations_cost_by_the_element(void **state)
 {
     (void)state;
     static const struct instr v[] = {
-        {1, "p", "parameter", F32, {4, 8}, 2, {0}, 0, 0, -1},
-        {2, "add", "add", F32, {4, 8}, 2, {1, 1}, 2, 0, -1},
+        {1, "p", "parameter", F32, {4, 8}, 2, {0}, 0, 0, -1, false},
+        {2, "add", "add", F32, {4, 8}, 2, {1, 1}, 2, 0, -1, false},
     };
     struct xp_buf module = make_message();
     put_comp(&module, 1, 2, false, v, 2);
@@ -86,14 +112,14 @@ static void a_fusion_computes_a_shared_value_once_and_reads_it_once(void **state
 {
     (void)state;
     static const struct instr inner[] = {
-        {1, "p", "parameter", F32, {32}, 1, {0}, 0, 0, -1},
-        {2, "neg", "negate", F32, {32}, 1, {1}, 1, 0, -1},
-        {3, "wide", "broadcast", F32, {32, 10}, 2, {2}, 1, 0, -1},
-        {4, "mul", "multiply", F32, {32, 10}, 2, {3, 3}, 2, 0, -1},
+        {1, "p", "parameter", F32, {32}, 1, {0}, 0, 0, -1, false},
+        {2, "neg", "negate", F32, {32}, 1, {1}, 1, 0, -1, false},
+        {3, "wide", "broadcast", F32, {32, 10}, 2, {2}, 1, 0, -1, false},
+        {4, "mul", "multiply", F32, {32, 10}, 2, {3, 3}, 2, 0, -1, false},
     };
     static const struct instr outer[] = {
-        {10, "q", "parameter", F32, {32}, 1, {0}, 0, 0, -1},
-        {11, "fusion", "fusion", F32, {32, 10}, 2, {10}, 1, 1, -1},
+        {10, "q", "parameter", F32, {32}, 1, {0}, 0, 0, -1, false},
+        {11, "fusion", "fusion", F32, {32, 10}, 2, {10}, 1, 1, -1, false},
     };
     struct xp_buf module = make_message();
     put_comp(&module, 1, 4, true, inner, 4);
@@ -108,8 +134,8 @@ static void a_concatenation_across_warps_costs_both_branches(void **state)
 {
     (void)state;
     struct instr v[] = {
-        {1, "p", "parameter", F32, {32, 1}, 2, {0}, 0, 0, -1},
-        {2, "cat", "concatenate", F32, {32, 2}, 2, {1, 1}, 2, 0, 1},
+        {1, "p", "parameter", F32, {32, 1}, 2, {0}, 0, 0, -1, false},
+        {2, "cat", "concatenate", F32, {32, 2}, 2, {1, 1}, 2, 0, 1, false},
     };
     struct xp_buf module = make_message();
     put_comp(&module, 1, 2, false, v, 2);
@@ -121,12 +147,88 @@ static void a_concatenation_across_warps_costs_both_branches(void **state)
     assert_true(cost_in(&module, "cat").flops == 6 * 64);
 }
 
+static void slow_functions_cost_their_cycles(void **state)
+{
+    (void)state;
+    static const struct instr v[] = {
+        {1, "p", "parameter", F32, {4}, 1, {0}, 0, 0, -1, false},
+        {2, "root", "sqrt", F32, {4}, 1, {1}, 1, 0, -1, false},
+    };
+    struct xp_buf module = make_message();
+    put_comp(&module, 1, 2, false, v, 2);
+    assert_true(cost_in(&module, "root").flops == 75 * 4);
+}
+
+/* Of 3 places of the kernel at each of 8 places, 2 lie on the padding: 22 products a feature. */
+static void a_convolution_costs_its_products(void **state)
+{
+    (void)state;
+    static const struct instr v[] = {
+        {1, "in", "parameter", F32, {2, 5, 8}, 3, {0}, 0, 0, -1, false},
+        {2, "kernel", "parameter", F32, {7, 5, 3}, 3, {0}, 0, 0, -1, false},
+        {3, "conv", "convolution", F32, {2, 7, 8}, 3, {1, 2}, 2, 0, -1, true},
+        {4, "call", "custom-call", F32, {2, 7, 8}, 3, {1, 2}, 2, 0, -1, true},
+    };
+    struct xp_buf module = make_message();
+    put_comp(&module, 1, 3, false, v, 4);
+    struct hlo_cost c = cost_in(&module, "conv");
+    assert_true(c.flops == 2 * 2 * 5 * 7 * 22);
+    assert_int_equal(c.write_bytes, 4 * 2 * 7 * 8);
+    module = make_message();
+    put_comp(&module, 1, 3, false, v, 4);
+    assert_true(cost_in(&module, "call").flops == c.flops);
+}
+
+/* A sum over windows of 3: two additions for each of 8 results. */
+static void a_windowed_sum_costs_its_additions(void **state)
+{
+    (void)state;
+    static const struct instr sum[] = {
+        {1, "a", "parameter", F32, {0}, 0, {0}, 0, 0, -1, false},
+        {2, "add", "add", F32, {0}, 0, {1, 1}, 2, 0, -1, false},
+    };
+    static const struct instr v[] = {
+        {10, "p", "parameter", F32, {8, 2}, 2, {0}, 0, 0, -1, false},
+        {11, "zero", "constant", F32, {0}, 0, {0}, 0, 0, -1, false},
+        {12, "sum", "reduce-window", F32, {8, 2}, 2, {10, 11}, 2, 1, -1, true},
+    };
+    struct xp_buf module = make_message();
+    put_comp(&module, 1, 2, false, sum, 2);
+    put_comp(&module, 2, 12, false, v, 3);
+    assert_true(cost_in(&module, "sum").flops == 3 * 2 * 16);
+}
+
+/* Each of the 4 results starts from the first value, which is converted for each. */
+static void the_first_value_of_a_reduction_is_read_for_each_result(void **state)
+{
+    (void)state;
+    static const struct instr max[] = {
+        {1, "a", "parameter", F32, {0}, 0, {0}, 0, 0, -1, false},
+        {2, "max", "maximum", F32, {0}, 0, {1, 1}, 2, 0, -1, false},
+    };
+    static const struct instr inner[] = {
+        {5, "p", "parameter", F32, {4, 8}, 2, {0}, 0, 0, -1, false},
+        {6, "low", "constant", F32, {0}, 0, {0}, 0, 0, -1, false},
+        {7, "wide", "convert", F32, {0}, 0, {6}, 1, 0, -1, false},
+        {8, "reduce", "reduce", F32, {4}, 1, {5, 7}, 2, 1, -1, false},
+    };
+    static const struct instr outer[] = {
+        {10, "q", "parameter", F32, {4, 8}, 2, {0}, 0, 0, -1, false},
+        {11, "fusion", "fusion", F32, {4}, 1, {10}, 1, 2, -1, false},
+    };
+    struct xp_buf module = make_message();
+    put_comp(&module, 1, 2, false, max, 2);
+    put_comp(&module, 2, 8, true, inner, 4);
+    put_comp(&module, 3, 11, false, outer, 2);
+    assert_true(cost_in(&module, "fusion").flops == 3 * (32 - 4) + 3 * 4);
+}
+
 static void narrow_operands_run_faster(void **state)
 {
     (void)state;
     static const struct instr v[] = {
-        {1, "p", "parameter", S8, {16}, 1, {0}, 0, 0, -1},
-        {2, "add", "add", S8, {16}, 1, {1, 1}, 2, 0, -1},
+        {1, "p", "parameter", S8, {16}, 1, {0}, 0, 0, -1, false},
+        {2, "add", "add", S8, {16}, 1, {1, 1}, 2, 0, -1, false},
     };
     struct xp_buf module = make_message();
     put_comp(&module, 1, 2, false, v, 2);
@@ -138,13 +240,13 @@ static void broken_modules_cost_something_finite(void **state)
 {
     (void)state;
     static const struct instr inner[] = {
-        {1, "a", "add", F32, {8}, 1, {2, 2}, 2, 0, -1}, /* uses what comes later */
-        {2, "b", "add", F32, {8}, 1, {1, 99}, 2, 0, -1},
+        {1, "a", "add", F32, {8}, 1, {2, 2}, 2, 0, -1, false}, /* uses what comes later */
+        {2, "b", "add", F32, {8}, 1, {1, 99}, 2, 0, -1, false},
     };
     static const struct instr outer[] = {
-        {11, "fusion", "fusion", F32, {8}, 1, {11}, 1, 1, -1}, /* its own operand */
-        {12, "lost", "fusion", F32, {8}, 1, {77}, 1, 55, -1},
-        {13, "red", "reduce", F32, {8}, 1, {0}, 0, 0, -1},
+        {11, "fusion", "fusion", F32, {8}, 1, {11}, 1, 1, -1, false}, /* its own operand */
+        {12, "lost", "fusion", F32, {8}, 1, {77}, 1, 55, -1, false},
+        {13, "red", "reduce", F32, {8}, 1, {0}, 0, 0, -1, false},
     };
     static const char *const names[] = {"fusion", "lost", "red"};
     for (int i = 0; i < 3; i++) {
@@ -162,6 +264,10 @@ int main(void)
         cmocka_unit_test(elementwise_operations_cost_by_the_element),
         cmocka_unit_test(a_fusion_computes_a_shared_value_once_and_reads_it_once),
         cmocka_unit_test(a_concatenation_across_warps_costs_both_branches),
+        cmocka_unit_test(slow_functions_cost_their_cycles),
+        cmocka_unit_test(a_convolution_costs_its_products),
+        cmocka_unit_test(a_windowed_sum_costs_its_additions),
+        cmocka_unit_test(the_first_value_of_a_reduction_is_read_for_each_result),
         cmocka_unit_test(narrow_operands_run_faster),
         cmocka_unit_test(broken_modules_cost_something_finite),
     };
