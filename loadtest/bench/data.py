@@ -6,7 +6,8 @@ import sys
 import tempfile
 
 # What ../shared/data/make_profile.py makes; the sizes of the published baseline.
-RECIPES = {'syn50': '50MB', 'syn500': '500MB', 'syn2g': '2GB'}
+RECIPES = {'syn50': ['--target-size', '50MB'], 'syn500': ['--target-size', '500MB'], 'syn2g': ['--target-size', '2GB'],
+           'pod64': ['--hosts', '64', '--target-size', '30MB']}
 # What our own generator makes.
 OWN = {'gen20': ['--size', '20MB'], 'gen50': ['--size', '50MB'], 'gen500': ['--size', '500MB'],
        'genpy100': ['--size', '100MB', '--kind', 'python']}
@@ -41,7 +42,7 @@ def make(data, name, gen, shared):
         cmd = [gen, '--out', data, '--run', name] + OWN[name]
     elif name in RECIPES and shared and os.path.exists(os.path.join(shared, 'data', 'make_profile.py')):
         cmd = [sys.executable, os.path.join(shared, 'data', 'make_profile.py'), '--out', data, '--run', name,
-               '--target-size', RECIPES[name], '--python-events', '200']
+               '--python-events', '200'] + RECIPES[name]
     else:
         raise Missing('no profile %s below %s, and no way to make it here' % (name, run_dir(data, '')))
     done = subprocess.run(cmd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=900, check=False)

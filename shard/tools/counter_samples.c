@@ -112,8 +112,10 @@ enum xp_status counter_sample_read(struct counter_device *d, const struct part_l
     struct lane_event *events;
     size_t n, got = 0;
     *s = (struct counter_sample){0};
+    if (!d->meta_ids) /* the plane has no counters */
+        return XP_OK;
     XP_TRY(profile_events_with(line, STAT_COUNTER_VALUE, d->a, &events, &n, err));
-    if (!n || !d->meta_ids)
+    if (!n)
         return XP_OK;
     struct tpu_counter_value *v = xp_arena_alloc(d->a, 2 * n * sizeof *v);
     if (!v)

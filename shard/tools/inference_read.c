@@ -408,7 +408,7 @@ enum xp_status inference_read(struct inference *inf, struct part *p, uint32_t ho
     h.plane = profile_plane(p, "/host:CPU");
     if (!h.plane || !worth_it(&h))
         return XP_OK;
-    enum xp_status st = derive_get(p, &h.d, err);
+    enum xp_status st = derive_groups_get(p, &h.d, err);
     if (st == XP_OK)
         st = read_host(&h, err);
     vec_free(&h.events);

@@ -279,7 +279,7 @@ enum xp_status memory_read(struct part *p, const struct part_plane *plane, struc
         return no_memory(err);
     if (!any)
         return XP_OK; /* steps need not be known */
-    XP_TRY(derive_get(p, &r.derive, err));
+    XP_TRY(derive_groups_get(p, &r.derive, err));
     m->n = walk_plane(&r, NULL);
     m->events = xp_arena_alloc(a, (m->n + 1) * sizeof *m->events);
     if (!m->events)

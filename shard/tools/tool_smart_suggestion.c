@@ -224,7 +224,7 @@ static enum xp_status find_shares(struct work *w, struct xp_error *err)
 {
     if (!has_barriers(w->part))
         return XP_OK; /* not worth deriving anything */
-    XP_TRY(derive_get(w->part, &w->d, err));
+    XP_TRY(derive_groups_get(w->part, &w->d, err));
     for (uint32_t i = 0; i < w->part->nplanes; i++)
         if (profile_is_tpu(profile_plane_name(w->part, &w->part->planes[i])))
             XP_TRY(look_at_plane(w, i, err));
