@@ -10,13 +10,14 @@ import sys
 import tree
 
 BASE, RUN = "lib/base/", "lib/run/"
-STORE, HTTP = "lib/objstore/", "lib/http/"
+STORE, HTTP, NET = "lib/objstore/", "lib/http/", "lib/net/"
 WIRE = "*.pb-c.h"  # what protoc-c makes of proto/
 
 RULES = {
     "lib/base/": [BASE],
     "lib/run/": [RUN, BASE],
-    "lib/objstore/": [STORE, RUN, BASE],
+    "lib/net/": [NET, RUN, BASE],
+    "lib/objstore/": [STORE, NET, RUN, BASE],
     "lib/http/": [HTTP, RUN, BASE],
     "lib/cluster/": ["lib/cluster/", RUN, BASE],
     "shard/": ["shard/", STORE, RUN, BASE, WIRE],
@@ -44,11 +45,11 @@ OBJSTORE_READERS = re.compile(r"shard/((shard|load|cache|gather)\w*|store/part)\
 # A library with one home: header pattern -> folders that may include it.
 OWNED = {
     r"h2o(/|\.h)": ["lib/http/"],
-    r"openssl/": ["lib/http/", "lib/cluster/", "tests/"],
-    r"uv\.h": ["lib/run/", "lib/http/", "lib/cluster/", "tests/"],
+    r"openssl/": ["lib/http/", "lib/cluster/", "lib/objstore/", "tests/"],
+    r"uv\.h": ["lib/run/", "lib/net/", "lib/http/", "lib/cluster/", "tests/"],
     r"jemalloc/": ["lib/base/", "server/main.c", "server/app.c", "server/metrics.c", "loadtest/"],
-    r"jansson\.h": ["server/", "loadtest/", "tests/"],
-    r"curl/": ["loadtest/", "tests/", "lib/http/", "lib/cluster/"],
+    r"jansson\.h": ["server/", "lib/objstore/", "loadtest/", "tests/"],
+    r"curl/": ["loadtest/", "tests/", "lib/net/", "lib/cluster/"],
 }
 
 

@@ -472,6 +472,8 @@ enum xp_status xp_store_open_path(const char *path, struct xp_store **out, struc
     struct stat st;
     *out = NULL;
     XP_TRY(check_root_path(path, err));
+    if (xp_store_is_bucket(path))
+        return xp_store_open_bucket(path, NULL, out, err);
     if (stat(path, &st) != 0)
         return dir_fail_errno(err, errno, "open", path);
     return S_ISDIR(st.st_mode) ? xp_store_open_dir(path, out, err)

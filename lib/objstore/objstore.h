@@ -1,6 +1,6 @@
 /* lib/objstore/objstore.h - a place that holds objects by key: list, stat, ranged read, put.
  *
- * One vtable, several implementations (a local directory here; buckets later). Keys are
+ * One vtable, several implementations: a local directory, Cloud Storage, S3. Keys are
  * relative, '/'-separated, without a leading '/', "." or ".." parts or NUL; any other bytes
  * may occur. An implementation refuses a key that leads outside its root after links are
  * resolved (XP_DENIED).
@@ -28,6 +28,7 @@ struct xp_object {
     int64_t mtime_ms; /* of a folder: when an entry was last added or removed; 0: unknown */
     bool prefix;      /* a common prefix ("folder"), key ends in '/' ; size and generation are 0 */
     bool link;        /* a folder reached through a symbolic link */
+    bool gzip;        /* stored compressed, though its name need not say so */
 };
 
 struct xp_store_page {
@@ -52,10 +53,46 @@ enum xp_status xp_store_open_dir_rw(const char *path, struct xp_store **out, str
 /* One local file as a read-only store of one object, whose key is the file's name. */
 enum xp_status xp_store_open_file(const char *path, struct xp_store **out, struct xp_error *err);
 
-/* Either of the two, whatever path is: for a command line. */
+/* Either of the two, whatever path is, or a bucket with what the environment says: for a command
+ * line. */
 enum xp_status xp_store_open_path(const char *path, struct xp_store **out, struct xp_error *err);
 
+/* --- buckets ---
+ *
+ * gs://BUCKET[/PREFIX] is Cloud Storage (JSON API), s3://BUCKET[/PREFIX] any store with S3's.
+ * Opening asks nothing of the store. Calls are repeated while what failed may pass (408, 429, 5xx,
+ * no or a broken connection), for 20 s at most, and a read goes on inside its range; then XP_IO or
+ * XP_TIMEOUT. XP_DENIED names the right that is missing.
+ *
+ * Credentials, gs: GOOGLE_APPLICATION_CREDENTIALS (a service account's key, workload identity
+ * federation, a user's), else gcloud's own file, else the metadata server; none at
+ * STORAGE_EMULATOR_HOST. s3: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN,
+ * AWS_REGION. They are sent over https or to this machine only.
+ *
+ * Generation of an S3 object is a hash of its ETag. Folders have no time (mtime_ms 0). Objects
+ * whose names are no keys, such as "a//b" or the "folder/" that some tools make, are not listed.
+ *
+ * Readers fetch ahead in pieces of up to 4 MiB, several at a time, and keep what is asked for
+ * again, within the store's memory. */
+struct xp_bucket_options {
+    const char *gcs_endpoint; /* NULL: STORAGE_EMULATOR_HOST or the public one */
+    const char *s3_endpoint;  /* NULL: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL or AWS */
+    bool anonymous;           /* no credentials: for public buckets */
+    bool writable;
+    size_t memory; /* for pieces of objects; 0: 64 MiB */
+};
+
+bool xp_store_is_bucket(const char *path);
+/* o may be NULL. XP_BAD_REQUEST with a sentence when an address or the credentials are malformed.
+ */
+enum xp_status xp_store_open_bucket(const char *url, const struct xp_bucket_options *o,
+                                    struct xp_store **out, struct xp_error *err);
+
 void xp_store_free(struct xp_store *s); /* NULL is fine */
+
+/* True when each call is a round trip to another machine: lists are then best made several at a
+ * time. */
+bool xp_store_is_remote(const struct xp_store *s);
 
 /* What people call the place, e.g. the directory as given. */
 const char *xp_store_name(const struct xp_store *s);
@@ -81,12 +118,22 @@ enum xp_status xp_store_list(struct xp_store *s, const char *prefix, bool delimi
                              struct xp_error *err);
 void xp_store_page_fini(struct xp_store_page *page);
 
+/* The first page of each folder, with delimiter and 1000 items at most; a remote store is asked for
+ * several at a time. pages[i] is to be finished when errs[i].status is XP_OK. */
+void xp_store_list_each(struct xp_store *s, const char *const *prefixes, size_t n,
+                        struct xp_store_page *pages, struct xp_error *errs);
+
 enum xp_status xp_store_stat(struct xp_store *s, const char *key, struct xp_object *out,
                              struct xp_error *err); /* out->key is malloc'd: free() */
 
 /* generation 0: whatever is there now. */
 enum xp_status xp_store_open(struct xp_store *s, const char *key, uint64_t generation,
                              struct xp_reader **out, struct xp_error *err);
+
+/* The same when a listing told size and generation: a bucket is then not asked; that the object is
+ * another by now is XP_STALE when it is read. */
+enum xp_status xp_store_open_sized(struct xp_store *s, const char *key, uint64_t generation,
+                                   uint64_t size, struct xp_reader **out, struct xp_error *err);
 
 /* Writes only if the object's generation is if_generation (0: only if there is none), else
  * XP_STALE. A store opened read-only answers XP_DENIED. */
@@ -102,6 +149,25 @@ uint64_t xp_reader_generation(const struct xp_reader *r);
 enum xp_status xp_reader_read(struct xp_reader *r, uint64_t off, void *buf, size_t n, size_t *got,
                               struct xp_error *err);
 void xp_reader_close(struct xp_reader *r); /* NULL is fine */
+
+/* Bytes [from, to) of an object. */
+struct xp_range {
+    uint64_t from, to;
+};
+
+/* Says that these ranges will be read once each, about in this order, each from its start: they are
+ * fetched ahead so. Copied. A hint; at most one a reader. */
+void xp_reader_plan(struct xp_reader *r, const struct xp_range *ranges, size_t n);
+
+/* True when a read of [off, off + n) need not wait for another machine, or would fail. Else they
+ * are being fetched, and wake(ctx) is called once, from another thread, possibly before this
+ * returns: then ask again. n is at most 1 MiB. Before the reader is closed a wake that is still
+ * due must have come: xp_reader_cancel makes it. */
+bool xp_reader_ready(struct xp_reader *r, uint64_t off, size_t n, void (*wake)(void *ctx),
+                     void *ctx);
+
+/* Reads that wait and all that come end with XP_CANCELLED. Any thread, while the reader is open. */
+void xp_reader_cancel(struct xp_reader *r);
 
 /* A reader of bytes in memory; they stay the caller's and outlive it. */
 enum xp_status xp_reader_open_mem(struct xp_span bytes, uint64_t generation, struct xp_reader **out,

@@ -25,6 +25,10 @@ struct xp_store_ops {
                            struct xp_reader **out, struct xp_error *err);
     enum xp_status (*put_if)(struct xp_store *s, const char *key, struct xp_span body,
                              uint64_t if_generation, uint64_t *generation, struct xp_error *err);
+    /* NULL: open does. */
+    enum xp_status (*open_sized)(struct xp_store *s, const char *key, uint64_t generation,
+                                 uint64_t size, struct xp_reader **out, struct xp_error *err);
+    int parallel; /* calls at once that are worth it; 0 is 1 */
 };
 
 /* First member of every store; name and label are malloc'd and freed by xp_store_free. */
@@ -40,6 +44,10 @@ struct xp_reader_ops {
     enum xp_status (*read)(struct xp_reader *r, uint64_t off, void *buf, size_t n,
                            struct xp_error *err);
     void (*close)(struct xp_reader *r);
+    /* All may be NULL: bytes are always at hand. */
+    bool (*ready)(struct xp_reader *r, uint64_t off, size_t n, void (*wake)(void *ctx), void *ctx);
+    void (*plan)(struct xp_reader *r, const struct xp_range *ranges, size_t n);
+    void (*cancel)(struct xp_reader *r);
 };
 
 /* First member of every reader. */
@@ -52,6 +60,10 @@ struct xp_reader {
 /* Adds an item to a page: key = prefix + name. False when memory is out. */
 bool xp_store_page_add(struct xp_store_page *page, const char *prefix, const char *name,
                        const struct xp_object *what);
+
+/* What xp_store_open and the like check: parts that are not empty, "." or "..". */
+bool xp_store_key_ok(const char *key);
+bool xp_store_prefix_ok(const char *prefix);
 
 /* prefix + name, malloc'd. */
 char *xp_store_join(const char *prefix, const char *name);

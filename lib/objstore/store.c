@@ -1,7 +1,11 @@
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/objstore/objstore_int.h"
+
+#define LIST_THREADS 31
 
 const char *xp_key_shorten(const char *key, struct xp_key_text *t)
 {
@@ -80,6 +84,16 @@ static enum xp_status check_prefix(const char *prefix, struct xp_error *err)
     return check_parts(prefix, n - 1, err);
 }
 
+bool xp_store_key_ok(const char *key)
+{
+    return check_key(key, NULL) == XP_OK;
+}
+
+bool xp_store_prefix_ok(const char *prefix)
+{
+    return check_prefix(prefix, NULL) == XP_OK;
+}
+
 /* --- pages --- */
 
 bool xp_store_page_add(struct xp_store_page *page, const char *prefix, const char *name,
@@ -136,6 +150,11 @@ bool xp_store_is_file(const struct xp_store *s)
     return s->is_file;
 }
 
+bool xp_store_is_remote(const struct xp_store *s)
+{
+    return s->ops->parallel > 1;
+}
+
 enum xp_status xp_store_locate(struct xp_store *s, const char *path, char **prefix,
                                struct xp_error *err)
 {
@@ -161,6 +180,46 @@ enum xp_status xp_store_list(struct xp_store *s, const char *prefix, bool delimi
     return status;
 }
 
+/* --- several folders --- */
+
+struct list_each {
+    struct xp_store *store;
+    const char *const *prefixes;
+    size_t n;
+    struct xp_store_page *pages;
+    struct xp_error *errs;
+    _Atomic size_t next;
+};
+
+static void *list_some(void *ctx)
+{
+    struct list_each *e = ctx;
+    size_t i;
+    while ((i = atomic_fetch_add(&e->next, 1)) < e->n) {
+        e->errs[i] = (struct xp_error){0};
+        xp_store_list(e->store, e->prefixes[i], true, NULL, XP_LIST_MAX, &e->pages[i], &e->errs[i]);
+    }
+    return NULL;
+}
+
+/* Calls wait for the network and little else, so that threads which live for these calls only do
+ * well: some 30 us each, to a round trip of milliseconds. */
+void xp_store_list_each(struct xp_store *s, const char *const *prefixes, size_t n,
+                        struct xp_store_page *pages, struct xp_error *errs)
+{
+    struct list_each e = {s, prefixes, n, pages, errs, 0};
+    pthread_t threads[LIST_THREADS];
+    size_t want = s->ops->parallel > 1 ? (size_t)s->ops->parallel : 1, started = 0;
+    if (want > n)
+        want = n;
+    while (started + 1 < want && started < LIST_THREADS &&
+           pthread_create(&threads[started], NULL, list_some, &e) == 0)
+        started++;
+    list_some(&e);
+    for (size_t i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+}
+
 enum xp_status xp_store_stat(struct xp_store *s, const char *key, struct xp_object *out,
                              struct xp_error *err)
 {
@@ -174,6 +233,16 @@ enum xp_status xp_store_open(struct xp_store *s, const char *key, uint64_t gener
 {
     *out = NULL;
     XP_TRY(check_key(key, err));
+    return s->ops->open(s, key, generation, out, err);
+}
+
+enum xp_status xp_store_open_sized(struct xp_store *s, const char *key, uint64_t generation,
+                                   uint64_t size, struct xp_reader **out, struct xp_error *err)
+{
+    *out = NULL;
+    XP_TRY(check_key(key, err));
+    if (s->ops->open_sized && generation)
+        return s->ops->open_sized(s, key, generation, size, out, err);
     return s->ops->open(s, key, generation, out, err);
 }
 
@@ -214,6 +283,28 @@ void xp_reader_close(struct xp_reader *r)
 {
     if (r)
         r->ops->close(r);
+}
+
+void xp_reader_plan(struct xp_reader *r, const struct xp_range *ranges, size_t n)
+{
+    if (r->ops->plan)
+        r->ops->plan(r, ranges, n);
+}
+
+bool xp_reader_ready(struct xp_reader *r, uint64_t off, size_t n, void (*wake)(void *ctx),
+                     void *ctx)
+{
+    if (!r->ops->ready || off >= r->size || n == 0)
+        return true;
+    if (n > r->size - off)
+        n = (size_t)(r->size - off);
+    return r->ops->ready(r, off, n, wake, ctx);
+}
+
+void xp_reader_cancel(struct xp_reader *r)
+{
+    if (r->ops->cancel)
+        r->ops->cancel(r);
 }
 
 /* --- bytes in memory --- */

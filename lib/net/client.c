@@ -1,0 +1,397 @@
+#include "lib/net/client.h"
+
+#include <curl/curl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/net/client_int.h"
+
+#define CONNECT_MS 10000
+#define STALL_MS 15000
+#define SLOW_BYTES_S 4096L
+#define CONNECTIONS_KEPT 256L
+#define CONNECTION_AGE_S 55L /* servers and balancers close idle ones after a minute */
+#define RECEIVE_BYTES 262144L
+
+struct net_client {
+    struct xp_loop *loop;
+    pthread_t thread;
+    CURLM *multi;
+    uv_timer_t timer;
+    struct net_call *calls; /* that run */
+};
+
+struct net_call {
+    _Atomic int refs;
+    struct net_client *client;
+    struct net_call *next, **link;
+    CURL *easy;
+    struct curl_slist *headers;
+    struct net_request r; /* url, method and headers are not kept */
+    bool running, cancelled;
+    char why[CURL_ERROR_SIZE];
+};
+
+/* A socket that libcurl wants watched. */
+struct watch {
+    uv_poll_t poll;
+    curl_socket_t fd;
+    struct net_client *client;
+};
+
+static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct net_client *shared;
+static int shared_users;
+
+/* --- the end of a call --- */
+
+static void call_unref(void *ctx)
+{
+    struct net_call *call = ctx;
+    if (atomic_fetch_sub(&call->refs, 1) > 1)
+        return;
+    curl_easy_cleanup(call->easy);
+    curl_slist_free_all(call->headers);
+    free(call);
+}
+
+static enum xp_status status_of(CURLcode rc)
+{
+    switch (rc) {
+    case CURLE_OK:
+        return XP_OK;
+    case CURLE_OPERATION_TIMEDOUT:
+        return XP_TIMEOUT;
+    case CURLE_WRITE_ERROR:
+        return XP_CANCELLED;
+    default:
+        return XP_IO;
+    }
+}
+
+static void finish(struct net_call *call, CURLcode rc)
+{
+    struct net_answer a = {.status = status_of(rc), .call = call};
+    if (call->cancelled)
+        a.status = XP_CANCELLED;
+    a.code = net_code(call);
+    a.why = call->why[0] ? call->why : curl_easy_strerror(rc);
+    call->running = false;
+    *call->link = call->next;
+    if (call->next)
+        call->next->link = call->link;
+    curl_multi_remove_handle(call->client->multi, call->easy);
+    call->r.done(call->r.ctx, &a);
+    call_unref(call);
+}
+
+static void finish_done(struct net_client *c)
+{
+    CURLMsg *m;
+    int left;
+    while ((m = curl_multi_info_read(c->multi, &left))) {
+        struct net_call *call;
+        if (m->msg != CURLMSG_DONE)
+            continue;
+        curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &call);
+        finish(call, m->data.result);
+    }
+}
+
+/* --- libcurl on the loop --- */
+
+static void act(struct net_client *c, curl_socket_t fd, int what)
+{
+    int running;
+    curl_multi_socket_action(c->multi, fd, what, &running);
+    finish_done(c);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct watch *w = poll->data;
+    int what = status < 0 ? CURL_CSELECT_ERR : 0;
+    if (events & UV_READABLE)
+        what |= CURL_CSELECT_IN;
+    if (events & UV_WRITABLE)
+        what |= CURL_CSELECT_OUT;
+    act(w->client, w->fd, what);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    act(timer->data, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static void free_handle(uv_handle_t *h)
+{
+    free(h->data);
+}
+
+static void unwatch(struct net_client *c, curl_socket_t fd, struct watch *w)
+{
+    if (!w)
+        return;
+    uv_poll_stop(&w->poll);
+    uv_close((uv_handle_t *)&w->poll, free_handle);
+    curl_multi_assign(c->multi, fd, NULL);
+}
+
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *of_socket)
+{
+    struct net_client *c = ctx;
+    struct watch *w = of_socket;
+    (void)easy;
+    if (what == CURL_POLL_REMOVE) {
+        unwatch(c, fd, w);
+        return 0;
+    }
+    if (!w) {
+        w = calloc(1, sizeof *w);
+        if (!w || uv_poll_init_socket(xp_loop_uv(c->loop), &w->poll, fd) != 0) {
+            free(w);
+            return -1;
+        }
+        w->fd = fd;
+        w->client = c;
+        w->poll.data = w;
+        curl_multi_assign(c->multi, fd, w);
+    }
+    int events = (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
+    uv_poll_start(&w->poll, events, on_poll);
+    return 0;
+}
+
+/* libcurl must not be called from inside: a wait of 0 is one turn of the loop. */
+static int on_wait(CURLM *multi, long ms, void *ctx)
+{
+    struct net_client *c = ctx;
+    (void)multi;
+    if (ms < 0)
+        uv_timer_stop(&c->timer);
+    else
+        uv_timer_start(&c->timer, on_timer, (uint64_t)ms, 0);
+    return 0;
+}
+
+/* --- the client --- */
+
+static void *run(void *ctx)
+{
+    struct net_client *c = ctx;
+    xp_loop_run(c->loop);
+    return NULL;
+}
+
+static struct net_client *client_new(void)
+{
+    struct net_client *c = calloc(1, sizeof *c);
+    sigset_t all, was;
+    XP_ASSERT(c && curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
+    c->loop = xp_loop_new();
+    c->multi = curl_multi_init();
+    XP_ASSERT(c->multi && uv_timer_init(xp_loop_uv(c->loop), &c->timer) == 0);
+    c->timer.data = c;
+    curl_multi_setopt(c->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+    curl_multi_setopt(c->multi, CURLMOPT_SOCKETDATA, c);
+    curl_multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, on_wait);
+    curl_multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
+    curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, CONNECTIONS_KEPT);
+    curl_multi_setopt(c->multi, CURLMOPT_PIPELINING, CURLPIPE_NOTHING);
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &was); /* signals are for main */
+    XP_ASSERT(pthread_create(&c->thread, NULL, run, c) == 0);
+    pthread_sigmask(SIG_SETMASK, &was, NULL);
+    return c;
+}
+
+static void end(void *ctx)
+{
+    struct net_client *c = ctx;
+    while (c->calls) {
+        c->calls->cancelled = true;
+        finish(c->calls, CURLE_ABORTED_BY_CALLBACK);
+    }
+    curl_multi_cleanup(c->multi);
+    c->multi = NULL;
+    uv_close((uv_handle_t *)&c->timer, NULL);
+    xp_loop_stop(c->loop);
+}
+
+static void client_free(struct net_client *c)
+{
+    xp_loop_post(c->loop, end, c);
+    pthread_join(c->thread, NULL);
+    xp_loop_free(c->loop);
+    free(c);
+}
+
+struct net_client *net_client_open(void)
+{
+    pthread_mutex_lock(&shared_lock);
+    if (!shared_users++)
+        shared = client_new();
+    struct net_client *c = shared;
+    pthread_mutex_unlock(&shared_lock);
+    return c;
+}
+
+void net_client_close(struct net_client *c)
+{
+    if (!c)
+        return;
+    pthread_mutex_lock(&shared_lock);
+    if (!--shared_users) {
+        client_free(shared);
+        shared = NULL;
+    }
+    pthread_mutex_unlock(&shared_lock);
+}
+
+/* --- a call --- */
+
+int net_code(struct net_call *call)
+{
+    long code = 0;
+    curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &code);
+    return (int)code;
+}
+
+const char *net_header(struct net_call *call, const char *name)
+{
+    struct curl_header *h;
+    if (curl_easy_header(call->easy, name, 0, CURLH_HEADER, -1, &h) != CURLHE_OK)
+        return NULL;
+    return h->value;
+}
+
+static size_t on_body(char *p, size_t one, size_t n, void *ctx)
+{
+    struct net_call *call = ctx;
+    size_t all = one * n;
+    if (call->r.body_fn && !call->r.body_fn(call->r.ctx, call, xp_span_of(p, all)))
+        return CURL_WRITEFUNC_ERROR;
+    return all;
+}
+
+static bool add_headers(struct net_call *call, const char *const *headers)
+{
+    /* No "Expect: 100-continue": it costs a round trip and some servers never answer it. */
+    static const char *const none[] = {"Expect:", NULL};
+    const char *const *lists[] = {none, headers ? headers : none + 1};
+    for (int i = 0; i < 2; i++) {
+        for (const char *const *h = lists[i]; *h; h++) {
+            struct curl_slist *more = curl_slist_append(call->headers, *h);
+            if (!more)
+                return false;
+            call->headers = more;
+        }
+    }
+    return true;
+}
+
+static void set_method(CURL *e, const struct net_request *r)
+{
+    if (strcmp(r->method, "HEAD") == 0) {
+        curl_easy_setopt(e, CURLOPT_NOBODY, 1L);
+    } else if (strcmp(r->method, "GET") != 0) {
+        curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body.n);
+        curl_easy_setopt(e, CURLOPT_POSTFIELDS, r->body.n ? (const char *)r->body.p : "");
+        curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, r->method);
+    }
+}
+
+static bool set_up(struct net_call *call, const struct net_request *r)
+{
+    CURL *e = call->easy;
+    uint32_t stall_ms = r->stall_ms ? r->stall_ms : STALL_MS;
+    if (!add_headers(call, r->headers) || curl_easy_setopt(e, CURLOPT_URL, r->url) != CURLE_OK)
+        return false;
+    set_method(e, r);
+    curl_easy_setopt(e, CURLOPT_HTTPHEADER, call->headers);
+    curl_easy_setopt(e, CURLOPT_PRIVATE, call);
+    curl_easy_setopt(e, CURLOPT_ERRORBUFFER, call->why);
+    curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(e, CURLOPT_WRITEDATA, call);
+    curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(e, CURLOPT_USERAGENT, "xprofd");
+    curl_easy_setopt(e, CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
+    curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(e, CURLOPT_MAXAGE_CONN, CONNECTION_AGE_S);
+    curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS,
+                     (long)(r->connect_ms ? r->connect_ms : CONNECT_MS));
+    curl_easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, SLOW_BYTES_S);
+    curl_easy_setopt(e, CURLOPT_LOW_SPEED_TIME, (long)((stall_ms + 999) / 1000));
+    curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)r->total_ms);
+    if (r->direct)
+        curl_easy_setopt(e, CURLOPT_NOPROXY, "*");
+    return true;
+}
+
+static void begin(void *ctx)
+{
+    struct net_call *call = ctx;
+    struct net_client *c = call->client;
+    call->running = true;
+    call->next = c->calls;
+    call->link = &c->calls;
+    if (call->next)
+        call->next->link = &call->next;
+    c->calls = call;
+    if (!c->multi || curl_multi_add_handle(c->multi, call->easy) != CURLM_OK)
+        finish(call, CURLE_OUT_OF_MEMORY);
+}
+
+struct net_call *net_start(struct net_client *c, const struct net_request *r)
+{
+    struct net_call *call = calloc(1, sizeof *call);
+    if (!call)
+        return NULL;
+    call->refs = 1;
+    call->client = c;
+    call->r = *r;
+    call->r.url = call->r.method = NULL;
+    call->r.headers = NULL;
+    call->easy = curl_easy_init();
+    if (!call->easy || !set_up(call, r)) {
+        call_unref(call);
+        return NULL;
+    }
+    xp_loop_post(c->loop, begin, call);
+    return call;
+}
+
+static void cancel(void *ctx)
+{
+    struct net_call *call = ctx;
+    if (call->running) {
+        call->cancelled = true;
+        finish(call, CURLE_ABORTED_BY_CALLBACK);
+    }
+    call_unref(call);
+}
+
+void net_cancel(struct net_call *call)
+{
+    atomic_fetch_add(&call->refs, 1);
+    xp_loop_post(call->client->loop, cancel, call);
+}
+
+void net_each_header(struct net_call *call, void (*fn)(void *ctx, const char *, const char *),
+                     void *ctx)
+{
+    struct curl_header *h = NULL;
+    while ((h = curl_easy_nextheader(call->easy, CURLH_HEADER, -1, h)))
+        fn(ctx, h->name, h->value);
+}
+
+struct xp_loop *net_client_loop(struct net_client *c)
+{
+    return c->loop;
+}
