@@ -91,7 +91,7 @@ static void run_jobs(struct warm_job *job)
 static void on_loaded(void *ctx, struct shard_answer *sa)
 {
     struct warm_job *job = ctx;
-    free(sa->body);
+    xp_blob_unref(sa->body);
     job->at++; /* whatever came of it: who looks at the run will be told */
     if (atomic_exchange(&job->state, ANSWERED) == RETURNED)
         run_jobs(job);

@@ -24,21 +24,28 @@
 
 struct shard;
 
-/* What is asked. TOOL: one of tools.def, by id in `tool`; the others are ours (docs/api.md). */
+/* What is asked. The names travel between processes, of different versions maybe: a row's name
+ * never changes its meaning. TOOL: one of tools.def, by id in `tool`; the others are ours
+ * (docs/api.md). */
+#define SHARD_OP_MAP(X)                                                                            \
+    X(TRACKS, "tracks")                                                                            \
+    X(WINDOW, "window")                                                                            \
+    X(EVENT, "event")                                                                              \
+    X(NEIGHBOUR, "neighbour")                                                                      \
+    X(SEARCH, "search")                                                                            \
+    X(AGGREGATE, "aggregate")                                                                      \
+    X(PROGRESS, "progress")                                                                        \
+    X(TOOL, "tool")                                                                                \
+    X(TOOL_CSV, "tool_csv")     /* the tool's first table, as CSV */                               \
+    X(REPORT, "report")         /* the tool's report, our own answer (report/report.h) */          \
+    X(REPORT_CSV, "report_csv") /* one table of it */                                              \
+    X(RUN_TOOLS, "run_tools")   /* XProf's list of tools that make sense, from the first object */ \
+    X(MODULE_LIST, "module_list") /* XProf's HLO module names of all objects */
+
 enum shard_op {
-    SHARD_TRACKS,
-    SHARD_WINDOW,
-    SHARD_EVENT,
-    SHARD_NEIGHBOUR,
-    SHARD_SEARCH,
-    SHARD_AGGREGATE,
-    SHARD_PROGRESS,
-    SHARD_TOOL,
-    SHARD_TOOL_CSV,    /* the tool's first table, as CSV */
-    SHARD_REPORT,      /* the tool's report, our own answer (report/report.h) */
-    SHARD_REPORT_CSV,  /* one table of it */
-    SHARD_RUN_TOOLS,   /* XProf's list of tools that make sense, from the first object */
-    SHARD_MODULE_LIST, /* XProf's HLO module names of all objects */
+#define X(op, name) SHARD_##op,
+    SHARD_OP_MAP(X)
+#undef X
 };
 
 /* One host's profile. */

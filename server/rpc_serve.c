@@ -1,0 +1,152 @@
+/* The shard's side of rpc.h: an exchange becomes a call of the shard, and its answer an answer. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "server/rpc.h"
+
+struct rpc_server {
+    struct rpc_config config;
+    _Atomic int asks;
+};
+
+struct ask {
+    struct rpc_server *server;
+    struct http_exchange *ex;
+    struct rpc_ask rpc;
+    char signature[SIGN_TEXT_MAX];
+};
+
+struct rpc_server *rpc_server_new(const struct rpc_config *config)
+{
+    struct rpc_server *s = calloc(1, sizeof *s);
+    XP_ASSERT(s);
+    s->config = *config;
+    return s;
+}
+
+void rpc_server_free(struct rpc_server *s)
+{
+    if (!s)
+        return;
+    while (atomic_load(&s->asks) > 0)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    free(s);
+}
+
+static void end_ask(struct ask *ask, struct http_answer *a)
+{
+    struct rpc_server *s = ask->server;
+    struct http_exchange *ex = ask->ex;
+    rpc_ask_fini(&ask->rpc);
+    free(ask);
+    http_answer_from(ex, a);
+    atomic_fetch_sub(&s->asks, 1);
+}
+
+static void refuse(struct ask *ask, int status, const char *text)
+{
+    struct http_answer a;
+    http_answer_init(&a, status, "text/plain");
+    a.body = (uint8_t *)text;
+    a.body_n = strlen(text);
+    a.is_static = true;
+    end_ask(ask, &a);
+}
+
+static void answer_error(struct ask *ask, const struct xp_error *err)
+{
+    struct http_answer a;
+    struct xp_buf text;
+    char offset[24];
+
+    http_answer_init(&a, 200, "text/plain");
+    http_answer_header(&a, "xprofd-status", xp_span_str(xp_status_code(err->status)));
+    snprintf(offset, sizeof offset, "%llu", (unsigned long long)err->offset);
+    if (err->offset)
+        http_answer_header(&a, "xprofd-offset", xp_span_str(offset));
+    xp_buf_init(&text, sizeof err->text);
+    xp_buf_str(&text, err->text);
+    http_answer_body(&a, &text);
+    a.incompressible = true;
+    end_ask(ask, &a);
+}
+
+static void on_answer(void *ctx, struct shard_answer *sa)
+{
+    struct ask *ask = ctx;
+    struct http_answer a;
+    char version[24];
+
+    if (sa->error.status != XP_OK) {
+        answer_error(ask, &sa->error);
+        return;
+    }
+    http_answer_init(&a, 200, sa->content_type);
+    http_answer_blob(&a, sa->body);
+    a.encoded = sa->encoded;
+    http_answer_header(&a, "xprofd-status", XP_SPAN_LIT("ok"));
+    snprintf(version, sizeof version, "%016llx", (unsigned long long)sa->version);
+    http_answer_header(&a, "xprofd-version", xp_span_str(version));
+    if (sa->volatile_answer)
+        http_answer_header(&a, "xprofd-volatile", XP_SPAN_LIT("1"));
+    end_ask(ask, &a);
+}
+
+static enum xp_work_next run_ask(void *ctx)
+{
+    struct ask *ask = ctx;
+    const struct rpc_config *c = &ask->server->config;
+    const struct http_request *req = http_request(ask->ex);
+    struct xp_error err = {0};
+
+    if (c->keys &&
+        !xp_sign_check(c->keys, time(NULL), req->path, req->body, xp_span_str(ask->signature))) {
+        refuse(ask, 403, "the signature is missing, wrong or too old\n");
+        return XP_WORK_DONE;
+    }
+    if (rpc_read(req->body, c->stores, c->nstores, &ask->rpc, &err) != XP_OK) {
+        answer_error(ask, &err);
+        return XP_WORK_DONE;
+    }
+    ask->rpc.req.cancel = http_cancel_flag(ask->ex);
+    shard_call(c->shard, &ask->rpc.req, on_answer, ask);
+    return XP_WORK_DONE;
+}
+
+static void hello(struct rpc_server *s, struct http_exchange *ex)
+{
+    struct http_answer a;
+    struct xp_buf text;
+    xp_buf_init(&text, 1024);
+    xp_buf_fmt(&text, "%s\n%s\n", s->config.identity, s->config.version);
+    http_answer_init(&a, 200, "text/plain");
+    http_answer_body(&a, &text);
+    http_answer(ex, &a);
+}
+
+void rpc_handle(void *ctx, struct http_exchange *ex)
+{
+    struct rpc_server *s = ctx;
+    const struct http_request *req = http_request(ex);
+    struct xp_error err = {0};
+
+    if (req->method == HTTP_GET && xp_span_eq(req->path, XP_SPAN_LIT(RPC_HELLO_PATH))) {
+        hello(s, ex);
+        return;
+    }
+    struct ask *ask = calloc(1, sizeof *ask);
+    struct xp_span signature = http_header(ex, RPC_SIGN_HEADER);
+    XP_ASSERT(ask);
+    ask->server = s;
+    ask->ex = ex;
+    if (signature.n && signature.n < sizeof ask->signature)
+        memcpy(ask->signature, signature.p, signature.n);
+    atomic_fetch_add(&s->asks, 1);
+    if (req->method != HTTP_POST || !xp_span_eq(req->path, XP_SPAN_LIT(RPC_ASK_PATH)))
+        refuse(ask, 404, "a shard has no such resource\n");
+    else if (xp_workers_post(s->config.workers, XP_WORK_QUERY, run_ask, ask) != XP_OK) {
+        xp_fail(&err, XP_BUSY, 0, "too many requests are waiting; try again in a moment");
+        answer_error(ask, &err);
+    }
+}
