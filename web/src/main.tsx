@@ -1,9 +1,14 @@
-import { useComputed } from "@preact/signals";
-import { render } from "preact";
+import { useComputed, useSignal } from "@preact/signals";
+import { render, type ComponentType } from "preact";
+import { useEffect } from "preact/hooks";
+import { asProblem, type Problem } from "./api/client";
 import { follow, here } from "./model/location";
 import "./model/theme";
-import { views } from "./views/registry";
-import { Bar } from "./widgets/shell";
+import { Dialogs, listenGlobalKeys } from "./shell/dialogs";
+import { Rail } from "./shell/rail";
+import { views, type View } from "./views/registry";
+import { ProblemPanel } from "./widgets/problem";
+import { Bar, Loading } from "./widgets/shell";
 
 function NotFound() {
   return (
@@ -19,10 +24,52 @@ function NotFound() {
   );
 }
 
+const loaded = new Map<View["load"], ComponentType>(); // tools share one script
+
+/** A page whose script is not there yet: asked for once, with its own loading and error states. */
+function Lazy({ view }: { view: View }) {
+  const ready = useSignal(loaded.get(view.load));
+  const problem = useSignal<Problem | null>(null);
+  useEffect(() => {
+    let live = true;
+    problem.value = null;
+    (view.load as () => Promise<ComponentType>)().then(
+      (component) => {
+        loaded.set(view.load, component);
+        if (live) ready.value = component;
+      },
+      (e: unknown) => live && (problem.value = asProblem(e)),
+    );
+    return () => void (live = false);
+  }, [view]);
+  const Component = ready.value;
+  if (Component) return <Component />;
+  return (
+    <>
+      <Bar crumbs={<a href={here.value.root}>Runs</a>} />
+      <main class="page">
+        {problem.value
+          ? <ProblemPanel problem={problem.value} retry={() => window.location.reload()} />
+          : <Loading what="Loading the page…" />}
+      </main>
+    </>
+  );
+}
+
 function App() {
   const page = useComputed(() => here.value.page);
-  const View = views.find((v) => v.page === page.value)?.component ?? NotFound;
-  return <View />;
+  const view = views.find((v) => v.page === page.value);
+  const Now = view && !view.lazy ? (view.load as ComponentType) : null;
+  useEffect(listenGlobalKeys, []);
+  return (
+    <>
+      <Rail />
+      <div class="view">
+        {Now ? <Now /> : view ? <Lazy key={view.page} view={view} /> : <NotFound />}
+      </div>
+      <Dialogs />
+    </>
+  );
 }
 
 document.addEventListener("click", follow);

@@ -20,10 +20,12 @@ export function place(pathname: string): Place {
 
 export function apiUrl(root: string, what: string, params: Params = {}): string {
   const query = Object.entries(params)
+    .flatMap(([k, v]) => (Array.isArray(v) ? v : [v]).map((one) => [k, one] as const))
     .filter(([, v]) => v !== undefined)
-    .map(([k, v]) => `${k}=${encodeURIComponent(String(v))}`)
+    .map(([k, v]) => `${encodeURIComponent(k)}=${encodeURIComponent(String(v))}`)
     .join("&");
   return `${root}api/v1/${what}${query && "?" + query}`;
 }
 
-export type Params = Record<string, string | number | bigint | undefined>;
+/** A list is the same parameter several times. */
+export type Params = Record<string, string | number | bigint | undefined | readonly string[]>;

@@ -1,0 +1,176 @@
+// A heat map: rows by columns, on a canvas, so that hundreds of hosts and thousands of steps stay one picture.
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { Series } from "../api/report";
+import { dark } from "../model/theme";
+import { asNumber, natural, show } from "../model/units";
+import { useWidth } from "../widgets/size";
+import { shorten } from "./xy";
+
+const LABELS = 150;
+const TOP = 22;
+const MAX_ROW = 26;
+const MIN_ROW = 3;
+
+type Order = "name" | "late";
+
+interface Matrix {
+  values: Float64Array; // row major
+  rows: number;
+  columns: number;
+  low: number;
+  high: number;
+  means: Float64Array;
+}
+
+export function matrixOf(s: Series): Matrix {
+  const rows = s.names.length;
+  const columns = s.points.length;
+  const values = new Float64Array(rows * columns).fill(NaN);
+  let low = Infinity;
+  let high = -Infinity;
+  const means = new Float64Array(rows);
+  for (let r = 0; r < rows; r++) {
+    let sum = 0;
+    let n = 0;
+    for (let c = 0; c < columns; c++) {
+      const v = asNumber(s.points[c]![r + 1]);
+      values[r * columns + c] = v;
+      if (Number.isNaN(v)) continue;
+      low = Math.min(low, v);
+      high = Math.max(high, v);
+      sum += v;
+      n++;
+    }
+    means[r] = n ? sum / n : NaN;
+  }
+  return { values, rows, columns, low: Number.isFinite(low) ? low : 0, high: Number.isFinite(high) ? high : 0, means };
+}
+
+export function rowOrder(m: Matrix, names: readonly string[], order: Order): number[] {
+  const rows = names.map((_, i) => i);
+  if (order === "late") return rows.sort((a, b) => (m.means[b] || 0) - (m.means[a] || 0) || a - b);
+  const keys = names.map(natural);
+  return rows.sort((a, b) => (keys[a]! < keys[b]! ? -1 : keys[a]! > keys[b]! ? 1 : 0));
+}
+
+/** From pale to strong in one hue; in the dark theme from dim to bright. */
+function rgbOf(share: number, isDark: boolean): [number, number, number] {
+  const stops: [number, number, number][] = isDark
+    ? [[32, 40, 56], [52, 84, 150], [104, 150, 232], [255, 214, 130]]
+    : [[236, 241, 250], [160, 190, 240], [66, 110, 205], [128, 28, 60]];
+  const x = Math.min(0.9999, Math.max(0, share)) * (stops.length - 1);
+  const i = Math.floor(x);
+  const f = x - i;
+  return stops[i]!.map((v, k) => Math.round(v + (stops[i + 1]![k]! - v) * f)) as [number, number, number];
+}
+
+export function HeatMap({ s, onRow }: { s: Series; onRow?: (name: string) => void }) {
+  const box = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const width = useWidth(box, 640);
+  const order = useSignal<Order>("name");
+  const at = useSignal<{ row: number; column: number } | null>(null);
+  const m = useMemo(() => matrixOf(s), [s]);
+  const rows = useMemo(() => rowOrder(m, s.names, order.value), [m, order.value]);
+  const row = Math.max(MIN_ROW, Math.min(MAX_ROW, Math.floor(520 / Math.max(1, m.rows))));
+  const inner = Math.max(40, width.value - LABELS - 8);
+  const height = row * m.rows;
+  const isDark = dark.value;
+
+  useEffect(() => {
+    const c = canvas.current;
+    if (!c || m.rows === 0 || m.columns === 0) return;
+    const dpr = window.devicePixelRatio || 1;
+    c.width = Math.round(inner * dpr);
+    c.height = Math.round(height * dpr);
+    const g = c.getContext("2d")!;
+    g.scale(dpr, dpr);
+    g.clearRect(0, 0, inner, height);
+    const slot = inner / m.columns;
+    const gapX = slot > 5 ? 1 : 0;
+    const gapY = row > 5 ? 1 : 0;
+    rows.forEach((r, k) => {
+      for (let x = 0; x < m.columns; x++) {
+        const v = m.values[r * m.columns + x]!;
+        if (Number.isNaN(v)) continue;
+        const [red, green, blue] = rgbOf(m.high > m.low ? (v - m.low) / (m.high - m.low) : 0.5, isDark);
+        g.fillStyle = `rgb(${red} ${green} ${blue})`;
+        g.fillRect(x * slot, k * row, Math.max(1, slot - gapX), row - gapY);
+      }
+    });
+  }, [m, rows, inner, height, isDark]);
+
+  const find = (e: PointerEvent): void => {
+    const r = canvas.current!.getBoundingClientRect();
+    const column = Math.floor(((e.clientX - r.left) / r.width) * m.columns);
+    const line = Math.floor((e.clientY - r.top) / row);
+    at.value = column >= 0 && column < m.columns && line >= 0 && line < m.rows ? { row: line, column } : null;
+  };
+  const keys = (e: KeyboardEvent): void => {
+    const move: Record<string, [number, number]> = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+    const d = move[e.key];
+    if (!d) return;
+    e.preventDefault();
+    const now = at.peek() ?? { row: 0, column: 0 };
+    at.value = {
+      row: Math.min(m.rows - 1, Math.max(0, now.row + d[0])), column: Math.min(m.columns - 1, Math.max(0, now.column + d[1])),
+    };
+  };
+  if (m.rows === 0 || m.columns === 0) return <p class="none">No values.</p>;
+  const every = Math.max(1, Math.ceil(14 / row));
+  const here = at.value;
+  const name = here ? s.names[rows[here.row]!]! : "";
+  const value = here ? m.values[rows[here.row]! * m.columns + here.column]! : NaN;
+  const ticks = Math.max(1, Math.ceil(m.columns / Math.max(1, Math.floor(inner / 56))));
+  return (
+    <figure class="chart heat" aria-label={s.title}>
+      <div class="legend-row">
+        <span class="heat-scale">
+          {show(m.low, s.y.unit)}
+          <svg width="120" height="10" aria-hidden="true">
+            {Array.from({ length: 24 }, (_, i) => <rect key={i} x={i * 5} y={0} width={5} height={10} fill={`rgb(${rgbOf(i / 23, isDark).join(" ")})`} />)}
+          </svg>
+          {show(m.high, s.y.unit)}
+        </span>
+        <label class="row">Order
+          <select value={order.value} onChange={(e) => (order.value = e.currentTarget.value as Order)}>
+            <option value="name">by name</option>
+            <option value="late">slowest first</option>
+          </select>
+        </label>
+      </div>
+      <div
+        ref={box} class="plot heat-plot" tabIndex={0} role="img" onKeyDown={keys} style={{ height: `${height + TOP + 4}px` }}
+        aria-label={`${s.title}: ${m.rows} rows, ${m.columns} columns, ${s.y.label} from ${show(m.low, s.y.unit)} to ${show(m.high, s.y.unit)}. Arrow keys go through it.`}
+      >
+        <svg width={width.value} height={height + TOP} aria-hidden="true">
+          {rows.map((r, k) => k % every === 0 && (
+            <text key={r} class="tick" x={LABELS - 8} y={TOP + k * row + row / 2 + 4} text-anchor="end">{shorten(s.names[r]!, 22)}</text>
+          ))}
+          {s.points.map((p, i) => i % ticks === 0 && (
+            <text key={i} class="tick" x={LABELS + (i + 0.5) * (inner / m.columns)} y={14} text-anchor="middle">{show(p[0], s.x.unit)}</text>
+          ))}
+          {here && <rect class="heat-cursor" x={LABELS + here.column * (inner / m.columns)} y={TOP + here.row * row} width={inner / m.columns} height={row} />}
+        </svg>
+        <canvas
+          ref={canvas} style={{ left: `${LABELS}px`, top: `${TOP}px`, width: `${inner}px`, height: `${height}px` }}
+          onPointerMove={find} onPointerLeave={() => (at.value = null)} onClick={() => name && onRow?.(name)}
+        />
+        {here && (
+          <div class="chart-tip" role="status" style={{
+            ...(here.column > m.columns * 0.6 ? { right: `${inner - (here.column / m.columns) * inner + 16}px` } : { left: `${LABELS + ((here.column + 1) / m.columns) * inner + 12}px` }),
+            top: `${Math.min(height - 20, TOP + here.row * row)}px`,
+          }}>
+            <b>{name}</b>
+            <dl>
+              <div><dt>{s.x.label}</dt><dd>{show(s.points[here.column]![0], s.x.unit)}</dd></div>
+              <div><dt>{s.y.label}</dt><dd>{Number.isNaN(value) ? "n/a" : show(value, s.y.unit)}</dd></div>
+              <div><dt>mean of the row</dt><dd>{show(m.means[rows[here.row]!]!, s.y.unit)}</dd></div>
+            </dl>
+          </div>
+        )}
+      </div>
+    </figure>
+  );
+}

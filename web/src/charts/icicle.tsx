@@ -1,0 +1,84 @@
+// A tree by weight: each box as wide as its share, below its parent. A click zooms in.
+import { useSignal } from "@preact/signals";
+import { useMemo, useRef } from "preact/hooks";
+import type { Tree } from "../api/report";
+import { categorize, colourOf, darkPalette, lightPalette } from "../model/colour";
+import { dark } from "../model/theme";
+import { familyOf, icicle } from "../model/treemodel";
+import { asNumber, show } from "../model/units";
+import { useWidth } from "../widgets/size";
+import { shorten } from "./xy";
+
+const ROW = 24;
+
+export function Icicle({ tree, weight, onChoose, isChosen }: {
+  tree: Tree; weight: number; onChoose?: (i: number) => void; isChosen: (i: number) => boolean;
+}) {
+  const box = useRef<HTMLDivElement>(null);
+  const width = useWidth(box, 900);
+  const root = useSignal(-1);
+  const hover = useSignal(-1);
+  const family = useMemo(() => familyOf(tree), [tree]);
+  const slabs = useMemo(() => icicle(tree, family, weight, root.value, 1.2 / width.value), [tree, weight, root.value, width.value]);
+  const depth = slabs.reduce((a, s) => Math.max(a, s.depth), 0) + 1;
+  const palette = dark.value ? darkPalette : lightPalette;
+  const column = tree.columns[weight]!;
+  const path: number[] = [];
+  for (let at = root.value; at >= 0; at = tree.nodes[at]!.parent) path.unshift(at);
+  const whole = slabs.filter((s) => s.depth === 0).reduce((a, s) => a + (asNumber(tree.nodes[s.node]!.values[weight]) || 0), 0);
+  const here = hover.value >= 0 ? tree.nodes[hover.value] : undefined;
+  const hereSlab = slabs.find((s) => s.node === hover.value);
+
+  const keys = (e: KeyboardEvent): void => {
+    const i = slabs.findIndex((s) => s.node === hover.peek());
+    const step: Record<string, number> = { ArrowRight: 1, ArrowLeft: -1 };
+    if (step[e.key]) {
+      e.preventDefault();
+      hover.value = slabs[Math.min(slabs.length - 1, Math.max(0, i + step[e.key]!))]?.node ?? -1;
+    } else if (e.key === "Enter" && hover.peek() >= 0) pick(hover.peek());
+    else if (e.key === "Escape" && root.peek() >= 0) root.value = tree.nodes[root.peek()]!.parent;
+  };
+  const pick = (i: number): void => {
+    if (family.children[i]!.length) root.value = root.peek() === i ? tree.nodes[i]!.parent : i;
+    onChoose?.(i);
+  };
+  return (
+    <figure class="chart icicle" aria-label={`By ${column.label}`}>
+      <p class="trail">
+        <button type="button" class="link" onClick={() => (root.value = -1)}>All</button>
+        {path.map((i) => <span key={i}> › <button type="button" class="link" onClick={() => (root.value = i)}>{tree.nodes[i]!.name}</button></span>)}
+      </p>
+      <div
+        ref={box} class="plot" tabIndex={0} role="img" onKeyDown={keys} onPointerLeave={() => (hover.value = -1)}
+        aria-label={`Boxes by ${column.label}. Left and right go through them, Enter zooms in, Escape out. The tree beside it says the same.`}
+      >
+        <svg width={width.value} height={depth * ROW} aria-hidden="true">
+          {slabs.map((s) => {
+            const name = tree.nodes[s.node]!.name;
+            const w = s.width * width.value;
+            return (
+              <g key={s.node} class={`slab ${isChosen(s.node) ? "chosen" : ""}`} onPointerMove={() => (hover.value = s.node)} onClick={() => pick(s.node)}>
+                <rect x={s.x * width.value} y={s.depth * ROW} width={Math.max(1, w - 1)} height={ROW - 1.5} rx={2} fill={colourOf(name, categorize(name, "device"), palette)} />
+                {w > 34 && <text class="slab-text" x={s.x * width.value + 5} y={s.depth * ROW + 16}>{shorten(name, Math.floor((w - 8) / 6.9))}</text>}
+              </g>
+            );
+          })}
+        </svg>
+        {here && hereSlab && (
+          <div class="chart-tip" role="status" style={{
+            ...(hereSlab.x > 0.6 ? { right: `${Math.max(0, (1 - hereSlab.x - hereSlab.width) * width.value)}px` } : { left: `${hereSlab.x * width.value}px` }),
+            top: `${(hereSlab.depth + 1) * ROW + 4}px`,
+          }}>
+            <b>{shorten(here.name, 70)}</b>
+            <dl>
+              {whole > 0 && <div><dt>of what is shown</dt><dd>{show((asNumber(here.values[weight]) || 0) / whole, "fraction")}</dd></div>}
+              {tree.columns.map((c, k) => here.values[k] !== null && here.values[k] !== undefined && c.type !== "text" && (
+                <div key={c.id}><dt>{c.label}</dt><dd>{show(here.values[k], c.unit)}</dd></div>
+              )).slice(0, 8)}
+            </dl>
+          </div>
+        )}
+      </div>
+    </figure>
+  );
+}

@@ -1,0 +1,177 @@
+// A scatter plot on log axes; with roofs it is the roofline. The area of a dot is its weight.
+import { useSignal } from "@preact/signals";
+import { useMemo, useRef } from "preact/hooks";
+import { number, show } from "../model/units";
+import { useWidth } from "../widgets/size";
+import { logAxis } from "./scale";
+import { shorten } from "./xy";
+
+const LEFT = 86;
+const RIGHT = 16;
+const TOP = 14;
+const BOTTOM = 44;
+
+export interface Dot {
+  key: string;
+  name: string;
+  x: number;
+  y: number;
+  weight: number; // 0 … 1
+  group: string;
+  facts: [string, string][];
+}
+
+export interface Roof {
+  name: string;
+  peak: number; // y of the flat part
+  slope: number; // y per x of the part before it; 0: flat only
+}
+
+export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, title, height = 430 }: {
+  dots: readonly Dot[]; roofs: readonly Roof[]; x: { label: string; unit: string }; y: { label: string; unit: string };
+  groups: readonly string[]; colours: readonly string[]; chosen: string; onChoose?: (d: Dot | null) => void; title: string; height?: number;
+}) {
+  const box = useRef<HTMLDivElement>(null);
+  const width = useWidth(box, 760);
+  const hover = useSignal<string>("");
+  const off = useSignal<ReadonlySet<string>>(new Set());
+  const seen = useMemo(
+    () => dots.filter((d) => d.x > 0 && d.y > 0 && !off.value.has(d.group)).sort((a, b) => b.weight - a.weight),
+    [dots, off.value],
+  );
+  const bounds = useMemo(() => boundsOf(dots.filter((d) => d.x > 0 && d.y > 0), roofs), [dots, roofs]);
+  const inner = Math.max(60, width.value - LEFT - RIGHT);
+  const tall = height - TOP - BOTTOM;
+  const ax = logAxis(bounds.x0, bounds.x1, x.unit, bare, Math.floor(inner / 90));
+  const ay = logAxis(bounds.y0, bounds.y1, y.unit, number, 7);
+  const sx = (v: number): number => LEFT + (Math.log10(v / ax.min) / Math.log10(ax.max / ax.min)) * inner;
+  const sy = (v: number): number => TOP + tall - (Math.log10(v / ay.min) / Math.log10(ay.max / ay.min)) * tall;
+  const radius = (w: number): number => 3 + 17 * Math.sqrt(Math.max(0, w));
+  const colour = (group: string): string => colours[Math.max(0, groups.indexOf(group))] ?? "var(--c0)";
+  const here = seen.find((d) => d.key === (hover.value || "")) ?? null;
+
+  const nearest = (e: PointerEvent): void => {
+    const r = box.current!.getBoundingClientRect();
+    const px = e.clientX - r.left;
+    const py = e.clientY - r.top;
+    let best = "";
+    let least = Infinity;
+    for (const d of seen) {
+      const far = Math.hypot(sx(d.x) - px, sy(d.y) - py) - radius(d.weight) * 0.7;
+      if (far < least) [least, best] = [far, d.key];
+    }
+    hover.value = least < 14 ? best : "";
+  };
+  const keys = (e: KeyboardEvent): void => {
+    const step = e.key === "ArrowRight" || e.key === "ArrowDown" ? 1 : e.key === "ArrowLeft" || e.key === "ArrowUp" ? -1 : 0;
+    if (step && seen.length) {
+      e.preventDefault();
+      const i = seen.findIndex((d) => d.key === hover.peek());
+      hover.value = seen[Math.min(seen.length - 1, Math.max(0, i + step))]!.key;
+    } else if (e.key === "Enter" && here) onChoose?.(here);
+    else if (e.key === "Escape") hover.value = "";
+  };
+  const used = groups.filter((g) => dots.some((d) => d.group === g));
+  return (
+    <figure class="chart scatter" aria-label={title}>
+      <div class="legend-row" role="group" aria-label={`Shown in ${title}`}>
+        {used.map((g) => (
+          <button
+            key={g} type="button" class="legend-item" aria-pressed={!off.value.has(g)}
+            onClick={() => {
+              const next = new Set(off.peek());
+              if (!next.delete(g)) next.add(g);
+              off.value = next;
+            }}
+          >
+            <i class="swatch round" style={{ background: colour(g) }} /> {g || "other"}
+          </button>
+        ))}
+      </div>
+      <div
+        ref={box} class="plot" tabIndex={0} role="img" onKeyDown={keys} onPointerMove={nearest} onPointerLeave={() => (hover.value = "")}
+        onClick={() => onChoose?.(here && here.key !== chosen ? here : null)}
+        aria-label={`${title}: ${seen.length} points; ${x.label} against ${y.label}. Arrow keys go from the heaviest on.`}
+      >
+        <svg width={width.value} height={height} aria-hidden="true">
+          {ax.ticks.map((t) => (
+            <g key={t.at}>
+              <line class="grid" x1={sx(t.at)} x2={sx(t.at)} y1={TOP} y2={TOP + tall} />
+              <text class="tick" x={sx(t.at)} y={TOP + tall + 16} text-anchor="middle">{t.text}</text>
+            </g>
+          ))}
+          {ay.ticks.map((t) => (
+            <g key={t.at}>
+              <line class="grid" x1={LEFT} x2={LEFT + inner} y1={sy(t.at)} y2={sy(t.at)} />
+              <text class="tick" x={LEFT - 8} y={sy(t.at) + 4} text-anchor="end">{t.text}</text>
+            </g>
+          ))}
+          <text class="axis" x={LEFT} y={height - 5}>{y.label}</text>
+          <text class="axis" x={LEFT + inner} y={height - 5} text-anchor="end">{`${x.label}${x.unit ? `, ${x.unit === "flop/byte" ? "FLOP/B" : x.unit}` : ""}`}</text>
+          {roofs.map((r, i) => <RoofLine key={r.name} r={r} i={i} ax={ax} ay={ay} sx={sx} sy={sy} />)}
+          {seen.map((d) => (
+            <circle
+              key={d.key} class={`bubble ${d.key === chosen ? "chosen" : ""} ${d === here ? "hover" : ""}`} cx={sx(d.x)} cy={sy(d.y)}
+              r={radius(d.weight)} fill={colour(d.group)}
+            />
+          ))}
+        </svg>
+        {here && (
+          <div class="chart-tip" role="status" style={{
+            ...(sx(here.x) > width.value * 0.6 ? { right: `${width.value - sx(here.x) + 18}px` } : { left: `${sx(here.x) + 18}px` }),
+            top: `${Math.max(0, Math.min(height - 190, sy(here.y) - 20))}px`,
+          }}>
+            <b>{shorten(here.name, 60)}</b>
+            <dl>{here.facts.map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{shorten(v, 60)}</dd></div>)}</dl>
+          </div>
+        )}
+      </div>
+    </figure>
+  );
+}
+
+const bare = (v: number): string => (v >= 1e5 || v < 1e-3 ? v.toExponential(0) : show(v, ""));
+
+function boundsOf(dots: readonly Dot[], roofs: readonly Roof[]): { x0: number; x1: number; y0: number; y1: number } {
+  let [x0, x1, y0, y1] = [Infinity, 0, Infinity, 0];
+  for (const d of dots) {
+    x0 = Math.min(x0, d.x);
+    x1 = Math.max(x1, d.x);
+    y0 = Math.min(y0, d.y);
+    y1 = Math.max(y1, d.y);
+  }
+  for (const r of roofs) {
+    y1 = Math.max(y1, r.peak * 1.5);
+    if (r.slope > 0) {
+      x1 = Math.max(x1, (r.peak / r.slope) * 3);
+      x0 = Math.min(x0, (r.peak / r.slope) / 30);
+    }
+  }
+  if (!Number.isFinite(x0)) [x0, x1] = [0.1, 1000];
+  if (!Number.isFinite(y0)) y0 = Math.max(y1 / 1e4, 1);
+  return { x0, x1, y0, y1: Math.max(y1, y0 * 10) };
+}
+
+interface Box {
+  min: number;
+  max: number;
+}
+
+function RoofLine({ r, i, ax, ay, sx, sy }: { r: Roof; i: number; ax: Box; ay: Box; sx: (v: number) => number; sy: (v: number) => number }) {
+  const ridge = r.slope > 0 ? r.peak / r.slope : ax.min;
+  const from = r.slope > 0 ? Math.max(ax.min, ay.min / r.slope) : ax.min;
+  const bend = Math.min(Math.max(ridge, from), ax.max);
+  const points = [[from, r.slope > 0 ? from * r.slope : r.peak], [bend, r.slope > 0 ? bend * r.slope : r.peak], [ax.max, Math.min(r.peak, r.slope > 0 ? ax.max * r.slope : r.peak)]];
+  const d = points.map(([a, b], k) => `${k ? "L" : "M"}${sx(a!).toFixed(1)} ${sy(Math.max(b!, ay.min)).toFixed(1)}`).join("");
+  const turn = Math.atan2(sy(bend * (r.slope || 1)) - sy(from * (r.slope || 1)), sx(bend) - sx(from)) * (180 / Math.PI);
+  const half = Math.sqrt(from * bend);
+  return (
+    <g>
+      <path class={`roof-line r${i % 4}`} d={d} />
+      {r.slope > 0 && bend > from && (
+        <text class="roof-text" x={0} y={0} text-anchor="middle" transform={`translate(${sx(half)} ${sy(half * r.slope) - 6}) rotate(${turn})`}>{r.name}</text>
+      )}
+      {(r.slope === 0 || i === 0) && <text class="roof-text" x={sx(ax.max) - 4} y={sy(r.peak) - 6} text-anchor="end">{`peak ${number(r.peak, "flop/s")}`}</text>}
+    </g>
+  );
+}

@@ -1,0 +1,233 @@
+// Stacked bars, bars and lines of a report's series, as SVG.
+import { useSignal } from "@preact/signals";
+import { useMemo, useRef } from "preact/hooks";
+import type { Cell, Series } from "../api/report";
+import { asNumber, exact, show } from "../model/units";
+import { useWidth } from "../widgets/size";
+import { seriesColours } from "./colours";
+import { linearAxis, thin } from "./scale";
+
+const LEFT = 62;
+const RIGHT = 12;
+const TOP = 10;
+const BOTTOM = 40;
+const HEIGHT = 250;
+const MANY = 240; // bars; beyond these they become an area
+
+export function XyChart({ s, href, height = HEIGHT }: { s: Series; href?: (point: readonly Cell[]) => string; height?: number }) {
+  const box = useRef<HTMLDivElement>(null);
+  const width = useWidth(box, 640);
+  const at = useSignal(-1);
+  const off = useSignal<ReadonlySet<number>>(new Set());
+  const colours = useMemo(() => seriesColours(s.names), [s]);
+  const on = s.names.map((_, i) => i).filter((i) => !off.value.has(i));
+  const points = s.points;
+  const inner = Math.max(40, width.value - LEFT - RIGHT);
+  const tall = height - TOP - BOTTOM;
+  const line = s.kind === "line";
+  const numericX = line && s.x.type === "number" && points.length > 1;
+
+  const { low, high } = useMemo(() => extremes(points, on, s.kind), [s, off.value]);
+  const y = linearAxis(low, high, s.y.unit);
+  const sy = (v: number): number => TOP + tall - ((v - y.min) / (y.max - y.min)) * tall;
+  const x0 = numericX ? asNumber(points[0]![0]) : 0;
+  const x1 = numericX ? asNumber(points[points.length - 1]![0]) : 0;
+  const xAxis = numericX ? linearAxis(x0, x1, s.x.unit, Math.max(2, Math.floor(inner / 110))) : null;
+  const slot = inner / Math.max(1, points.length);
+  const sx = (i: number): number =>
+    numericX ? LEFT + ((asNumber(points[i]![0]) - x0) / Math.max(x1 - x0, 1e-300)) * inner : LEFT + (i + 0.5) * slot;
+
+  const nearest = (clientX: number): number => {
+    const px = clientX - box.current!.getBoundingClientRect().left;
+    if (!numericX) return Math.min(points.length - 1, Math.max(0, Math.floor((px - LEFT) / slot)));
+    let best = 0;
+    for (let i = 1; i < points.length; i++) if (Math.abs(sx(i) - px) < Math.abs(sx(best) - px)) best = i;
+    return best;
+  };
+  const keys = (e: KeyboardEvent): void => {
+    const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
+    if (step) {
+      e.preventDefault();
+      at.value = Math.min(points.length - 1, Math.max(0, at.peek() + step));
+    } else if (e.key === "Escape") at.value = -1;
+    else if (e.key === "Enter" && at.peek() >= 0 && href) open(points[at.peek()]!);
+  };
+  const open = (point: readonly Cell[]): void => {
+    const to = href?.(point);
+    if (to) document.querySelector<HTMLAnchorElement>(`#${anchorId(s)}`)?.click();
+  };
+  const label = (i: number): string => show(points[i]![0], s.x.unit);
+  const here = at.value >= 0 && at.value < points.length ? points[at.value]! : null;
+  const every = numericX ? 1 : thin(points.length, inner, longestLabel(points, s) * 7 + 14);
+  return (
+    <figure class="chart" aria-label={s.title}>
+      <Legend s={s} colours={colours} off={off.value} flip={(i) => (off.value = flipped(off.peek(), i))} />
+      <div
+        ref={box} class="plot" tabIndex={0} role="img" onKeyDown={keys}
+        aria-label={`${s.title}: ${points.length} points, ${s.y.label} from ${show(low, s.y.unit)} to ${show(high, s.y.unit)}. Arrow keys go through them.`}
+        onPointerMove={(e) => (at.value = nearest(e.clientX))} onPointerLeave={() => (at.value = -1)}
+        onClick={() => here && open(here)}
+      >
+        <svg width={width.value} height={height} aria-hidden="true">
+          {y.ticks.map((t) => (
+            <g key={t.at}>
+              <line class="grid" x1={LEFT} x2={LEFT + inner} y1={sy(t.at)} y2={sy(t.at)} />
+              <text class="tick" x={LEFT - 8} y={sy(t.at) + 4} text-anchor="end">{t.text}</text>
+            </g>
+          ))}
+          <text class="axis" x={LEFT} y={height - 4}>{`${s.y.label}${y.title ? `, ${y.title}` : ""}`}</text>
+          <text class="axis" x={LEFT + inner} y={height - 4} text-anchor="end">{`${s.x.label}${xAxis?.title ? `, ${xAxis.title}` : ""}`}</text>
+          {line
+            ? on.map((i) => <path key={i} class="curve" d={curve(points, i, sx, sy)} stroke={colours[i]} />)
+            : <Bars points={points} on={on} colours={colours} sx={sx} sy={sy} slot={slot} stack={s.kind === "stack"} right={LEFT + inner} />}
+          {line && points.length < 60 && on.map((i) => points.map((p, k) => !Number.isNaN(asNumber(p[i + 1])) && <circle key={`${i},${k}`} class="dot" cx={sx(k)} cy={sy(asNumber(p[i + 1]))} r={2.5} fill={colours[i]} />))}
+          {xAxis
+            ? xAxis.ticks.filter((t) => t.at >= x0 && t.at <= x1).map((t) => (
+              <text key={t.at} class="tick" x={LEFT + ((t.at - x0) / Math.max(x1 - x0, 1e-300)) * inner} y={TOP + tall + 16} text-anchor="middle">{t.text}</text>
+            ))
+            : points.map((_, i) => i % every === 0 && <text key={i} class="tick" x={sx(i)} y={TOP + tall + 16} text-anchor="middle">{shorten(label(i), 22)}</text>)}
+          <line class="base" x1={LEFT} x2={LEFT + inner} y1={sy(Math.max(0, y.min))} y2={sy(Math.max(0, y.min))} />
+          {here && <line class="cursor-line" x1={sx(at.value)} x2={sx(at.value)} y1={TOP} y2={TOP + tall} />}
+        </svg>
+        {here && <Tip s={s} point={here} on={on} colours={colours} x={sx(at.value)} width={width.value} href={Boolean(href?.(here))} />}
+      </div>
+      {here && href?.(here) && <a id={anchorId(s)} class="unseen" tabIndex={-1} href={href(here)}>Show it in the timeline</a>}
+    </figure>
+  );
+}
+
+const anchorId = (s: Series): string => `chart-${s.id.replace(/\W/g, "_")}-go`;
+
+function flipped(set: ReadonlySet<number>, i: number): Set<number> {
+  const next = new Set(set);
+  if (!next.delete(i)) next.add(i);
+  return next;
+}
+
+export function shorten(text: string, n: number): string {
+  return text.length > n ? `${text.slice(0, n - 1)}…` : text;
+}
+
+function longestLabel(points: readonly (readonly Cell[])[], s: Series): number {
+  let n = 1;
+  for (const p of points) n = Math.max(n, Math.min(22, show(p[0], s.x.unit).length));
+  return n;
+}
+
+function extremes(points: readonly (readonly Cell[])[], on: readonly number[], kind: Series["kind"]): { low: number; high: number } {
+  let low = kind === "line" ? Infinity : 0;
+  let high = -Infinity;
+  for (const p of points) {
+    let total = 0;
+    for (const i of on) {
+      const v = asNumber(p[i + 1]);
+      if (Number.isNaN(v)) continue;
+      if (kind === "stack") total += v;
+      else {
+        low = Math.min(low, v);
+        high = Math.max(high, v);
+      }
+    }
+    if (kind === "stack") high = Math.max(high, total);
+  }
+  if (!Number.isFinite(high)) high = 1;
+  if (!Number.isFinite(low)) low = 0;
+  if (kind === "line" && low > 0 && low < high * 0.7) low = 0; // from zero, unless that would flatten it
+  return { low, high };
+}
+
+function curve(points: readonly (readonly Cell[])[], i: number, sx: (k: number) => number, sy: (v: number) => number): string {
+  let d = "";
+  let pen = "M";
+  points.forEach((p, k) => {
+    const v = asNumber(p[i + 1]);
+    if (Number.isNaN(v)) {
+      pen = "M"; // a gap stays a gap
+      return;
+    }
+    d += `${pen}${sx(k).toFixed(1)} ${sy(v).toFixed(1)}`;
+    pen = "L";
+  });
+  return d;
+}
+
+function Bars({ points, on, colours, sx, sy, slot, stack, right }: {
+  points: readonly (readonly Cell[])[]; on: readonly number[]; colours: readonly string[]; right: number;
+  sx: (k: number) => number; sy: (v: number) => number; slot: number; stack: boolean;
+}) {
+  if (stack && points.length > MANY) return <>{areas(points, on, sx, sy, slot, right).map((d, k) => <path key={on[k]} d={d} fill={colours[on[k]!]} />)}</>;
+  const gap = slot > 6 ? Math.min(10, slot * 0.22) : slot > 2.5 ? 1 : 0;
+  const group = stack ? slot - gap : Math.min(46, (slot - gap) / Math.max(1, on.length));
+  const wide = stack ? Math.min(64, group) : group;
+  const rects = [];
+  for (let k = 0; k < points.length; k++) {
+    let base = 0;
+    for (let n = 0; n < on.length; n++) {
+      const v = asNumber(points[k]![on[n]! + 1]);
+      if (Number.isNaN(v) || v === 0) continue;
+      const from = stack ? base : Math.min(0, v);
+      const to = stack ? base + v : Math.max(0, v);
+      base = to;
+      const x = stack ? sx(k) - wide / 2 : sx(k) - (wide * on.length) / 2 + n * wide;
+      rects.push(<rect key={`${k},${n}`} x={x} y={sy(to)} width={Math.max(0.5, wide)} height={Math.max(0.4, sy(from) - sy(to))} fill={colours[on[n]!]} />);
+    }
+  }
+  return <>{rects}</>;
+}
+
+/** Thousands of steps: one stepped area a name instead of a rectangle each. */
+function areas(
+  points: readonly (readonly Cell[])[], on: readonly number[], sx: (k: number) => number, sy: (v: number) => number, slot: number, right: number,
+): string[] {
+  const base = new Float64Array(points.length);
+  return on.map((i) => {
+    let up = "";
+    let down = "";
+    for (let k = 0; k < points.length; k++) {
+      const v = asNumber(points[k]![i + 1]);
+      const low = base[k]!;
+      base[k] = low + (Number.isNaN(v) ? 0 : v);
+      const x = sx(k) - slot / 2;
+      const end = Math.min(right, x + slot);
+      up += `${up ? "L" : "M"}${x.toFixed(2)} ${sy(base[k]!).toFixed(2)}L${end.toFixed(2)} ${sy(base[k]!).toFixed(2)}`;
+      down = `L${end.toFixed(2)} ${sy(low).toFixed(2)}L${x.toFixed(2)} ${sy(low).toFixed(2)}${down}`;
+    }
+    return `${up}${down}Z`;
+  });
+}
+
+function Legend({ s, colours, off, flip }: { s: Series; colours: readonly string[]; off: ReadonlySet<number>; flip: (i: number) => void }) {
+  if (s.names.length < 2) return null;
+  return (
+    <div class="legend-row" role="group" aria-label={`Shown in ${s.title}`}>
+      {s.names.map((name, i) => (
+        <button key={i} type="button" class="legend-item" aria-pressed={!off.has(i)} onClick={() => flip(i)} title={off.has(i) ? `Show ${name}` : `Hide ${name}`}>
+          <i class="swatch" style={{ background: colours[i] }} /> {name}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function Tip({ s, point, on, colours, x, width, href }: {
+  s: Series; point: readonly Cell[]; on: readonly number[]; colours: readonly string[]; x: number; width: number; href: boolean;
+}) {
+  const left = x > width * 0.6;
+  const values = on.map((i) => ({ i, v: point[i + 1] })).filter(({ v }) => s.kind !== "stack" || asNumber(v) !== 0);
+  const sum = s.kind === "stack" && on.length > 1 ? on.reduce((a, i) => a + (asNumber(point[i + 1]) || 0), 0) : null;
+  return (
+    <div class="chart-tip" role="status" style={left ? { right: `${width - x + 12}px` } : { left: `${x + 12}px` }}>
+      <b>{s.x.label} {show(point[0], s.x.unit)}</b>
+      <dl>
+        {values.map(({ i, v }) => (
+          <div key={i}>
+            <dt><i class="swatch" style={{ background: colours[i] }} /> {s.names[i]}</dt>
+            <dd title={exact(v, s.y.unit)}>{show(v, s.y.unit)}</dd>
+          </div>
+        ))}
+        {sum !== null && <div class="sum"><dt>Together</dt><dd>{show(sum, s.y.unit)}</dd></div>}
+      </dl>
+      {href && <p class="ago">Click: show it in the timeline</p>}
+    </div>
+  );
+}

@@ -1,0 +1,63 @@
+// How wide the columns of a table are, and which ones show at first.
+import type { Cell, Column, Table } from "../api/report";
+import { isNumeric } from "./tablemodel";
+import { show } from "./units";
+
+/** Columns that carry links and identity; they stand in the row's card, not in the table. */
+const PLUMBING = /^(first_(begin|end|duration)(_ps)?|first_(plane|line|host|event)|begin_ps|end_ps|event_id|program_id|module_id|rank)$/;
+const SAMPLE = 200;
+
+export function isPlumbing(c: Column): boolean {
+  return PLUMBING.test(c.id);
+}
+
+export interface Shown {
+  columns: number[];
+  empty: number[]; // hidden because no row has a value
+}
+
+/** `changed` are ids whose showing differs from what it would be. */
+export function shownColumns(table: Pick<Table, "columns" | "rows">, changed: ReadonlySet<string>): Shown {
+  const columns: number[] = [];
+  const empty: number[] = [];
+  const sample = table.rows;
+  table.columns.forEach((c, i) => {
+    const blank = sample.length > 0 && sample.every((r) => r[i] === null || r[i] === undefined || r[i] === "");
+    const usual = !isPlumbing(c) && !blank;
+    if (usual !== changed.has(c.id)) columns.push(i);
+    else if (blank && !isPlumbing(c)) empty.push(i);
+  });
+  return { columns: inOrder(table, columns), empty };
+}
+
+const LONG_TEXT = 70; // characters; whole sentences stand last
+
+/** Names of ops first, then as they come, long texts last: numbers are in sight. */
+function inOrder(table: Pick<Table, "columns" | "rows">, picked: number[]): number[] {
+  const rank = (i: number): number => {
+    const c = table.columns[i]!;
+    if (c.type === "op") return 0;
+    if (c.type !== "text") return 1;
+    const sample = table.rows.slice(0, 40);
+    const length = sample.reduce((a, r) => a + String(r[i] ?? "").length, 0) / Math.max(1, sample.length);
+    return length > LONG_TEXT ? 2 : 1;
+  };
+  const ranks = new Map(picked.map((i) => [i, rank(i)]));
+  return picked.sort((a, b) => ranks.get(a)! - ranks.get(b)! || a - b);
+}
+
+const CHAR = 7.1; // px of an average character at 13 px
+const PADDING = 22;
+
+export function naturalWidth(c: Column, rows: readonly (readonly Cell[])[], at: number): number {
+  let longest = 0;
+  const step = Math.max(1, Math.floor(rows.length / SAMPLE));
+  for (let i = 0; i < rows.length; i += step) {
+    const text = show(rows[i]![at], c.unit);
+    if (text.length > longest) longest = text.length;
+  }
+  const label = c.label.length * 6.6 + 16; // and the arrow of the order
+  const numeric = isNumeric(c);
+  const most = numeric ? 190 : c.type === "op" ? 240 : 280;
+  return Math.round(Math.min(most, Math.max(longest * CHAR, Math.min(label, numeric ? 118 : 200), 44)) + PADDING);
+}

@@ -1,0 +1,99 @@
+// A report's tree: which rows show, and the rectangles of its icicle. No recursion: the depth is the
+// profile's.
+import type { Cell, Tree } from "../api/report";
+import { asNumber } from "./units";
+
+export interface Family {
+  children: number[][];
+  roots: number[];
+  depth: Uint16Array;
+}
+
+export function familyOf(tree: Tree): Family {
+  const children: number[][] = tree.nodes.map(() => []);
+  const roots: number[] = [];
+  const depth = new Uint16Array(tree.nodes.length);
+  tree.nodes.forEach((n, i) => {
+    const parent = n.parent;
+    if (parent >= 0 && parent < i) {
+      children[parent]!.push(i);
+      depth[i] = Math.min(65_535, depth[parent]! + 1);
+    } else {
+      roots.push(i);
+    }
+  });
+  return { children, roots, depth };
+}
+
+export function compareCells(a: Cell | undefined, b: Cell | undefined, descending: boolean): number {
+  const none = (v: Cell | undefined): boolean => v === null || v === undefined;
+  if (none(a) || none(b)) return none(a) ? (none(b) ? 0 : 1) : -1;
+  const x = typeof a === "string" ? a.toLowerCase() : asNumber(a);
+  const y = typeof b === "string" ? b.toLowerCase() : asNumber(b);
+  if (x === y) return 0;
+  return (x < y ? -1 : 1) * (descending ? -1 : 1);
+}
+
+/** Rows from top to bottom; `keep` are nodes to show with all that is above them (null: all). */
+export function visibleRows(
+  tree: Tree, family: Family, open: (i: number) => boolean, sortColumn: number, descending: boolean, keep: ReadonlySet<number> | null,
+): number[] {
+  const out: number[] = [];
+  const ordered = (list: readonly number[]): number[] => {
+    const kept = keep ? list.filter((i) => keep.has(i)) : [...list];
+    if (sortColumn >= 0)
+      kept.sort((a, b) => compareCells(tree.nodes[a]!.values[sortColumn], tree.nodes[b]!.values[sortColumn], descending) || a - b);
+    return kept;
+  };
+  const stack = ordered(family.roots).reverse();
+  while (stack.length) {
+    const i = stack.pop()!;
+    out.push(i);
+    if (family.children[i]!.length && open(i)) stack.push(...ordered(family.children[i]!).reverse());
+  }
+  return out;
+}
+
+/** Nodes that match, with their ancestors. */
+export function matching(tree: Tree, text: string): Set<number> | null {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return null;
+  const keep = new Set<number>();
+  tree.nodes.forEach((n, i) => {
+    const all = [n.name, ...n.values.filter((v) => typeof v === "string")].join(" ").toLowerCase();
+    if (!words.every((w) => (w.startsWith("-") && w.length > 1 ? !all.includes(w.slice(1)) : all.includes(w)))) return;
+    for (let at = i; at >= 0 && !keep.has(at); at = tree.nodes[at]!.parent) keep.add(at);
+  });
+  return keep;
+}
+
+export interface Slab {
+  node: number;
+  x: number; // 0 … 1
+  width: number;
+  depth: number;
+}
+
+/** Each child as wide as its share of the weight, below its parent. */
+export function icicle(tree: Tree, family: Family, weight: number, root: number, least: number): Slab[] {
+  const value = (i: number): number => Math.max(0, asNumber(tree.nodes[i]!.values[weight]) || 0);
+  const out: Slab[] = [];
+  const top = root >= 0 ? [root] : family.roots;
+  const stack: { list: readonly number[]; x: number; width: number; depth: number; whole: number }[] = [];
+  const sumOf = (list: readonly number[]): number => list.reduce((a, i) => a + value(i), 0);
+  stack.push({ list: top, x: 0, width: 1, depth: 0, whole: sumOf(top) });
+  while (stack.length) {
+    const { list, x, width, depth, whole } = stack.pop()!;
+    const total = Math.max(whole, sumOf(list));
+    if (total <= 0) continue;
+    let at = x;
+    for (const i of [...list].sort((a, b) => value(b) - value(a))) {
+      const w = (value(i) / total) * width;
+      if (w < least) break;
+      out.push({ node: i, x: at, width: w, depth });
+      if (family.children[i]!.length) stack.push({ list: family.children[i]!, x: at, width: w, depth: depth + 1, whole: value(i) });
+      at += w;
+    }
+  }
+  return out;
+}

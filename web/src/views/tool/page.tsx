@@ -1,0 +1,209 @@
+// A tool's page: the report of the tool in the address, part by part. What a tool shows beside that,
+// or instead, stands in special.tsx.
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import { Api } from "../../api/client";
+import type { Report } from "../../api/report";
+import type { Progress, Run } from "../../api/types";
+import { bytes, count, plural } from "../../model/format";
+import { here } from "../../model/location";
+import { elsewhere, parseTool, type ToolUrl } from "../../model/toolurl";
+import { tools, toolOf, type Tool } from "../../model/tools";
+import { markdownText } from "../../model/tablemodel";
+import { show } from "../../model/units";
+import { dialog } from "../../shell/dialogs";
+import { toolsOf } from "../../shell/runtools";
+import { Copy } from "../../widgets/copy";
+import { HostPicker } from "../../widgets/hosts";
+import { Icon } from "../../widgets/icon";
+import { Tile } from "../../widgets/metric";
+import { ProblemPanel } from "../../widgets/problem";
+import { Bar, Loading } from "../../widgets/shell";
+import { TextPane } from "../../widgets/textpane";
+import { useReport } from "./load";
+import { OpStrip } from "./opstrip";
+import { Missing, Notes, SeriesPart, TablePart, TreePart, type PartProps } from "./parts";
+import { metricPage, specials } from "./special";
+import { set, toolArguments } from "./state";
+
+const ROWS = 2000;
+const ALL_ROWS = 100_000;
+
+export function ToolPage() {
+  const { root, page, search } = here.value;
+  const s = parseTool(search);
+  const tool = toolOf(page)!;
+  const api = useMemo(() => new Api(root), [root]);
+  const info = useSignal<Run | null>(null);
+  const limit = useSignal(ROWS);
+  const truncated = useSignal(false);
+
+  useEffect(() => {
+    document.title = `${tool.label} · ${s.run} · xprofd`;
+    limit.value = ROWS;
+  }, [tool, s.run]);
+  useEffect(() => {
+    const abort = new AbortController();
+    info.value = null;
+    api.json<Run>("run", { run: s.run }, abort.signal).then((got) => (info.value = got), () => undefined); // the report says why
+    return () => abort.abort();
+  }, [api, s.run]);
+
+  // Rows that were kept back are ordered and chosen by the server, not among those that are here.
+  const word = truncated.value ? s.q.split(/\s+/).find((w) => /^[\w.-]{2,}$/.test(w) && !w.startsWith("-")) : undefined;
+  const { report, problem, busy, progress, retry } = useReport(api, {
+    run: s.run, tool: tool.id, host: s.hosts, limit: limit.value, ...toolArguments(s), ...specials[tool.id]?.args?.(s),
+    ...(truncated.value && s.sort ? { sort: s.sort } : {}), ...(word ? { filter: word } : {}),
+  });
+  const r = report.value?.tool === tool.id ? report.value : null;
+  useEffect(() => {
+    if (r && r.tables[0] && r.tables[0].total_rows > r.tables[0].rows.length) truncated.value = true;
+  }, [r]);
+
+  return (
+    <>
+      <Bar crumbs={<Crumbs s={s} root={root} tool={tool} info={info.value} />}>
+        {busy.value && r && <span class="row ago" role="status"><span class="spinner" /> Updating</span>}
+        {r && <Copy label="Markdown" title="Copy the figures as Markdown, with the link" text={() => reportMarkdown(r, s)} />}
+        <Copy label="Link" title="Copy the link to this view" text={() => window.location.href} />
+        <button type="button" class="tool" title="Keys and filters (?)" aria-label="Help" onClick={() => (dialog.value = "help")}><Icon name="help" /></button>
+      </Bar>
+      <main class="page wide tool-page" aria-busy={busy.value}>
+        <OpStrip s={s} root={root} report={r} page={tool.id} />
+        {problem.value
+          ? <Failed s={s} root={root} tool={tool} problem={<ProblemPanel problem={problem.value} retry={retry} />} status={problem.value.status} />
+          : r
+            ? <ReportView report={r} s={s} root={root} tool={tool} all={limit.value < ALL_ROWS ? () => (limit.value = ALL_ROWS) : undefined} />
+            : <Waiting tool={tool} progress={progress.value} />}
+      </main>
+    </>
+  );
+}
+
+function Crumbs({ s, root, tool, info }: { s: ToolUrl; root: string; tool: Tool; info: Run | null }) {
+  const hosts = info?.hosts.map((h) => h.host) ?? [];
+  return (
+    <>
+      <a href={root}>Runs</a> <Icon name="right" />
+      <a href={`${root}run?run=${encodeURIComponent(s.run)}`} title={s.run}>{s.run}</a> <Icon name="right" />
+      <b>{tool.label}</b>
+      <HostPicker all={hosts} chosen={s.hosts} onChange={(h) => set({ hosts: h })} />
+    </>
+  );
+}
+
+function Head({ title, question }: { title: string; question: string }) {
+  return (
+    <header class="tool-head">
+      <h1>{title}</h1>
+      <p>{question}</p>
+    </header>
+  );
+}
+
+function Waiting({ tool, progress: p }: { tool: Tool; progress: Progress | null }) {
+  return (
+    <>
+      <Head title={tool.label} question={tool.question} />
+      <Loading what={p && p.bytes_total > 0 && p.bytes_done < p.bytes_total
+        ? `Reading the profile: ${bytes(p.bytes_done)} of ${bytes(p.bytes_total)}, ${plural(p.events, "event")}`
+        : "Working it out…"} />
+      {p && p.bytes_total > 0 && <progress max={p.bytes_total} value={p.bytes_done} aria-label="Profile read" />}
+      <div class="skeleton" aria-hidden="true"><i /><i /><i /><i /></div>
+    </>
+  );
+}
+
+/** What is missing for this page, and which pages of the run have something to say. */
+function Failed({ s, root, tool, problem, status }: { s: ToolUrl; root: string; tool: Tool; problem: preact.ComponentChildren; status: number }) {
+  const states = toolsOf(root, s.run).value;
+  const mine = states?.get(tool.id);
+  const none = mine && !mine.available;
+  return (
+    <>
+      <Head title={tool.label} question={tool.question} />
+      {none
+        ? (
+          <div class="empty">
+            <h2>This run has no data for it</h2>
+            <p>{mine.reason}</p>
+          </div>
+        )
+        : problem}
+      {(none || status === 404) && states && (
+        <p class="none">
+          Pages of this run with data:{" "}
+          {tools.filter((t) => t.id === "trace" || states.get(t.id)?.available).map((t, i) => <>{i > 0 && ", "}<a key={t.id} href={`${root}${t.id}${elsewhere(s)}`}>{t.label}</a></>)}.
+        </p>
+      )}
+    </>
+  );
+}
+
+function Coverage({ r }: { r: Report }) {
+  const of = (id: string): string => {
+    const m = r.metrics.find((x) => x.id === id);
+    return m && m.value !== null ? show(m.value, m.unit) : "";
+  };
+  const device = of("device_type");
+  const cores = of("cores");
+  const parts = [
+    r.missing_hosts.length ? `${count(r.hosts.length)} of ${plural(r.hosts.length + r.missing_hosts.length, "host")}` : plural(r.hosts.length, "host"),
+    cores && `${cores} cores`, device,
+  ].filter(Boolean);
+  return <p class="coverage" title={r.hosts.slice(0, 50).join("\n")}>From {parts.join(" · ")}</p>;
+}
+
+/** These are said in the line above the tiles. */
+const SAID = new Set(["hosts", "cores", "device_type"]);
+
+function ReportView({ report: r, s, root, tool, all }: { report: Report; s: ToolUrl; root: string; tool: Tool; all: (() => void) | undefined }) {
+  const special = specials[tool.id];
+  const p: PartProps = { report: r, s, root };
+  const metrics = r.metrics.filter((m) => !SAID.has(m.id));
+  const known = metrics.filter((m) => m.value !== null);
+  const unknown = metrics.filter((m) => m.value === null);
+  const tables = special?.tables ? special.tables(r) : r.tables;
+  const series = special?.series ? special.series(r) : r.series;
+  const nothing = metrics.length === 0 && tables.length === 0 && series.length === 0 && !r.tree && !r.text;
+  const treeTitle = special?.treeTitle?.(s) ?? r.tree?.title ?? "Tree";
+  return (
+    <>
+      <div class="head-row">
+        <Head title={tool.label} question={r.question || tool.question} />
+        {special?.controls?.(p)}
+      </div>
+      {r.verdict && <p class="verdict"><Icon name="check" /> <span>{r.verdict}</span> <Copy text={() => r.verdict!} title="Copy the sentence" /></p>}
+      <Coverage r={r} />
+      <Missing report={r} />
+      <Notes notes={r.notes} />
+      {nothing && <div class="empty"><h2>Nothing to show</h2><p>The profile was read, and holds nothing that this page is about.</p></div>}
+      {metrics.length > 0 && (
+        <div class="tiles">
+          {[...known, ...unknown].map((m) => {
+            const page = metricPage(m.id);
+            return page && page !== tool.id && m.value !== null
+              ? <Tile key={m.id} m={m} href={`${root}${page}${elsewhere(s)}`} hrefTitle={`See why: ${toolOf(page)?.label ?? page}`} />
+              : <Tile key={m.id} m={m} />;
+          })}
+        </div>
+      )}
+      {special?.top?.(p)}
+      {series.length > 0 && <div class={series.length > 1 && series.every((x) => x.kind !== "heat") ? "charts two" : "charts"}>{series.map((x) => <SeriesPart key={x.id} series={x} {...p} />)}</div>}
+      {r.tree && <TreePart tree={r.tree} title={treeTitle} {...p} />}
+      {tables.map((t) => <TablePart key={t.id} t={t} first={t === r.tables[0]} all={all} {...p} />)}
+      {r.text && <TextPane text={r.text} title={special?.textTitle ?? "Text"} mark={s.op} />}
+      {special?.bottom?.(p)}
+    </>
+  );
+}
+
+export function reportMarkdown(r: Report, s: ToolUrl): string {
+  const lines = [`### ${markdownText(r.title)}: ${markdownText(s.run)}`, ""];
+  if (r.verdict) lines.push(markdownText(r.verdict), "");
+  for (const m of r.metrics)
+    lines.push(`- ${markdownText(m.label)}: ${m.value === null ? `n/a (${markdownText(m.reason ?? "not in the profile")})` : `**${markdownText(show(m.value, m.unit))}**`}${m.note ? ` (${markdownText(m.note)})` : ""}`);
+  for (const n of r.notes.filter((x) => x.severity !== "info")) lines.push(`- ${n.severity}: ${markdownText(n.text)}`);
+  lines.push("", window.location.href, "");
+  return lines.join("\n");
+}

@@ -1,0 +1,54 @@
+// What single tools have beside the parts of every report.
+import type { ComponentChildren } from "preact";
+import type { Report, Series, Table } from "../../api/report";
+import type { ToolUrl } from "../../model/toolurl";
+import { set, setArg } from "./state";
+import type { PartProps } from "./parts";
+import { GraphPart, graphTables } from "./graph";
+import { RooflinePart } from "./roofline";
+
+export interface Special {
+  args?: (s: ToolUrl) => Record<string, string>; // for the server, besides those in the address
+  controls?: (p: PartProps) => ComponentChildren; // at the right of the heading
+  top?: (p: PartProps) => ComponentChildren; // below the tiles
+  bottom?: (p: PartProps) => ComponentChildren;
+  tables?: (r: Report) => Table[];
+  series?: (r: Report) => Series[];
+  treeTitle?: (s: ToolUrl) => string;
+  textTitle?: string;
+}
+
+/** The page that explains a metric. */
+export function metricPage(id: string): string {
+  if (/^input/.test(id)) return "input_pipeline_analyzer";
+  if (/^step_time/.test(id)) return "pod_viewer";
+  if (/idle|duty/.test(id)) return "trace";
+  if (/(mxu|flop_rate|hbm)/.test(id) && !/^peak/.test(id)) return "roofline_model";
+  if (/peak_memory|capacity_memory/.test(id)) return "memory_profile";
+  if (/collective|device_time/.test(id)) return "op_profile";
+  if (/unattributed/.test(id)) return "kernel_stats";
+  if (/straggler|clock/.test(id)) return "pod_viewer";
+  return "";
+}
+
+/** A choice of one argument. */
+export function Choice({ name, label, value, options }: { name: string; label: string; value: string; options: readonly (readonly [string, string])[] }) {
+  return (
+    <label class="choice">{label}
+      <select value={value} onChange={(e) => setArg(name, e.currentTarget.value)}>
+        {!options.some(([v]) => v === value) && <option value={value}>{value}</option>}
+        {options.map(([v, text]) => <option key={v} value={v}>{text}</option>)}
+      </select>
+    </label>
+  );
+}
+
+export const specials: Record<string, Special | undefined> = {
+  roofline_model: { top: (p) => <RooflinePart {...p} />, series: (r) => r.series.filter((x) => x.kind !== "scatter") },
+  graph_viewer: {
+    args: (s) => (s.op && !s.args["node_name"] ? { node_name: s.op, ...(s.program ? { program_id: s.program } : {}) } : {}),
+    top: (p) => <GraphPart {...p} />, tables: (r) => graphTables(r), textTitle: "HLO text",
+  },
+};
+
+void set;

@@ -1,0 +1,50 @@
+// What a tool's page reads from the address and writes back into it.
+import { go, here } from "../../model/location";
+import { parseSort, formatSort, type Sort } from "../../model/tablemodel";
+import { formatTool, parseTool, type ToolUrl } from "../../model/toolurl";
+
+export function current(): ToolUrl {
+  return parseTool(here.value.search);
+}
+
+/** push: an entry of its own to go back to; else the present one is rewritten. */
+export function set(change: Partial<ToolUrl>, push = true): void {
+  const { root, page, search } = here.peek();
+  go(`${root}${page}${formatTool({ ...parseTool(search), ...change })}`, !push);
+}
+
+export function setArg(name: string, value: string, push = true): void {
+  const now = parseTool(here.peek().search);
+  set({ args: { ...now.args, [name]: value } }, push);
+}
+
+/** The page's own arguments are no business of the server's. */
+const OURS = /^(view|cols|w|at|q\..*|sort\..*|cols\..*)$/;
+
+export function toolArguments(s: ToolUrl): Record<string, string> {
+  return Object.fromEntries(Object.entries(s.args).filter(([k]) => !OURS.test(k)));
+}
+
+/* --- one table's part of it; the first table of a page has the short names --- */
+
+export interface TableState {
+  q: string;
+  sort: Sort | null;
+  changed: Set<string>;
+  setQ: (q: string) => void;
+  setSort: (s: Sort | null) => void;
+  setChanged: (ids: Set<string>) => void;
+}
+
+export function tableState(s: ToolUrl, id: string, first: boolean, usual: Sort | null): TableState {
+  const dot = first ? "" : `.${id}`;
+  const cols = s.args[`cols${dot}`] ?? "";
+  return {
+    q: first ? s.q : s.args[`q${dot}`] ?? "",
+    sort: parseSort(first ? s.sort : s.args[`sort${dot}`] ?? "") ?? usual,
+    changed: new Set(cols.split(",").filter(Boolean)),
+    setQ: (q) => (first ? set({ q }, false) : setArg(`q${dot}`, q, false)),
+    setSort: (x) => (first ? set({ sort: formatSort(x) }, false) : setArg(`sort${dot}`, formatSort(x), false)),
+    setChanged: (ids) => setArg(`cols${dot}`, [...ids].join(","), false),
+  };
+}

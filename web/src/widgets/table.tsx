@@ -1,0 +1,350 @@
+// A report's table: rows in sight only, sticky head and totals, sorted and filtered here, taken away
+// as CSV or Markdown.
+import { useSignal, type Signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import type { Cell, Column, Table } from "../api/report";
+import { naturalWidth, shownColumns } from "../model/columns";
+import { count, plural } from "../model/format";
+import {
+  arrange, isNumeric, parseFilter, totals, toCsv, toMarkdown, type Sort,
+} from "../model/tablemodel";
+import { exact, show } from "../model/units";
+import { Copy } from "./copy";
+import { Icon } from "./icon";
+import { Popover } from "./popover";
+import { save } from "./save";
+import { useWidth } from "./size";
+
+export const ROW = 29; // px, as in tool.css
+const HEAD = 32;
+const AROUND = 12; // rows drawn beyond those in sight
+const LONG = 18; // rows; more and the table scrolls in itself
+
+export interface TableProps {
+  table: Table;
+  q: string;
+  onFilter: (q: string) => void;
+  sort: Sort | null;
+  onSort: (s: Sort | null) => void;
+  changed: ReadonlySet<string>; // columns shown or hidden against the usual
+  onColumns: (ids: Set<string>) => void;
+  isChosen?: (row: readonly Cell[]) => boolean;
+  onChoose?: (row: readonly Cell[] | null) => void;
+  link?: (row: readonly Cell[]) => string; // "": none
+  card?: (row: readonly Cell[]) => ComponentChildren;
+  cell?: (row: readonly Cell[], column: number) => ComponentChildren | undefined;
+  where: string; // of the page, for "copy as Markdown"
+  whyNull?: (c: Column) => string;
+  tall?: boolean;
+  extra?: ComponentChildren;
+}
+
+export function DataTable(p: TableProps) {
+  const { table } = p;
+  const filter = useMemo(() => parseFilter(p.q, table.columns), [p.q, table.columns]);
+  const order = useMemo(() => arrange(table, filter, p.sort), [table, filter, p.sort?.column, p.sort?.descending]);
+  const shown = useMemo(() => shownColumns(table, p.changed), [table, [...p.changed].join()]);
+  const picked = function* (): Iterable<readonly Cell[]> {
+    for (const i of order) yield table.rows[i]!;
+  };
+  return (
+    <section class="table-block" aria-label={table.title}>
+      <div class="table-head">
+        <h2>{table.title}</h2>
+        <TableCount table={table} found={order.length} filtered={filter.terms.length > 0} />
+        <search class="search table-search">
+          <Icon name="search" />
+          <input
+            data-filter type="text" spellcheck={false} autocomplete="off" aria-label={`Filter ${table.title}`}
+            placeholder="word  -word  column:word  column>10us" value={p.q} aria-invalid={filter.errors.length > 0}
+            title="Words must all be found; -word must not; column:word looks in one column; column>10us compares"
+            onInput={(e) => p.onFilter(e.currentTarget.value)}
+          />
+        </search>
+        <div class="table-tools">
+          {p.extra}
+          <ColumnChooser table={table} shown={shown} changed={p.changed} onColumns={p.onColumns} />
+          <Copy
+            label="Markdown" title="Copy the rows as Markdown, with the link"
+            text={() => `**${table.title}** · ${p.where}\n\n${toMarkdown(table.columns, first(picked(), 200), shown.columns)}${order.length > 200 ? `\n${count(order.length - 200)} more rows\n` : ""}`}
+          />
+          <button
+            type="button" class="button" title="Save the rows as CSV: all columns, exact values"
+            onClick={() => save(`${table.id}.csv`, "text/csv", toCsv(table.columns, picked(), table.columns.map((_, i) => i)))}
+          >
+            <Icon name="download" /> CSV
+          </button>
+        </div>
+      </div>
+      {filter.errors.length > 0 && <p class="filter-error" role="alert">{filter.errors.join("; ")}</p>}
+      {table.note && <p class="table-note">{table.note}</p>}
+      {order.length === 0
+        ? <p class="none">{table.rows.length === 0 ? "No rows." : <>No row matches. <button type="button" class="link" onClick={() => p.onFilter("")}>Clear the filter</button></>}</p>
+        : <Grid {...p} order={order} columns={shown.columns} />}
+      {shown.empty.length > 0 && order.length > 0 && (
+        <p class="table-note">
+          Not shown, as no row has a value: {shown.empty.map((i) => table.columns[i]!.label).join(", ")}.
+        </p>
+      )}
+    </section>
+  );
+}
+
+function* first<T>(from: Iterable<T>, n: number): Iterable<T> {
+  for (const x of from) {
+    if (n-- <= 0) return;
+    yield x;
+  }
+}
+
+function TableCount({ table, found, filtered }: { table: Table; found: number; filtered: boolean }) {
+  const rows = table.rows.length;
+  return (
+    <output class="table-count">
+      {filtered ? `${count(found)} of ${plural(rows, "row")}` : plural(rows, "row")}
+      {table.total_rows > rows && ` of ${count(table.total_rows)}`}
+    </output>
+  );
+}
+
+function ColumnChooser({ table, shown, changed, onColumns }: {
+  table: Table; shown: { columns: number[]; empty: number[] }; changed: ReadonlySet<string>; onColumns: (ids: Set<string>) => void;
+}) {
+  const flip = (id: string): void => {
+    const next = new Set(changed);
+    if (!next.delete(id)) next.add(id);
+    onColumns(next);
+  };
+  return (
+    <Popover title="Choose columns" right label={<><Icon name="columns" /> Columns</>}>
+      {() => (
+        <>
+          <div class="chooser">
+            {table.columns.map((c, i) => (
+              <label key={c.id} title={c.definition ?? ""}>
+                <input type="checkbox" checked={shown.columns.includes(i)} onChange={() => flip(c.id)} />
+                <span>{c.label}{shown.empty.includes(i) && <span class="ago"> no values</span>}</span>
+              </label>
+            ))}
+          </div>
+          {changed.size > 0 && <button type="button" class="button" onClick={() => onColumns(new Set())}>As usual</button>}
+        </>
+      )}
+    </Popover>
+  );
+}
+
+type GridProps = TableProps & { order: Uint32Array; columns: number[] };
+
+function Grid(p: GridProps) {
+  const { table, order, columns } = p;
+  const scroller = useRef<HTMLDivElement>(null);
+  const width = useWidth(scroller, 900);
+  const top = useSignal(0);
+  const cursor = useSignal(-1);
+  const sized = useSignal<Record<string, number>>({});
+  const widths = useMemo(() => columns.map((i) => naturalWidth(table.columns[i]!, table.rows, i)), [table, columns]);
+  const link = p.link;
+  const linked = Boolean(link && table.rows.some((r) => link(r)));
+  const px = columns.map((i, k) => sized.value[table.columns[i]!.id] ?? widths[k]!);
+  const sum = px.reduce((a, b) => a + b, 0) + (linked ? 34 : 0);
+  const wide = widest(table.columns, columns, px);
+  const fits = sum < width.value;
+
+  const long = order.length > LONG;
+  const height = long ? (p.tall ? 30 : LONG) * ROW + HEAD : 0;
+  const from = long ? Math.max(0, Math.floor(top.value / ROW) - AROUND) : 0;
+  const to = long ? Math.min(order.length, Math.ceil((top.value + height) / ROW) + AROUND) : order.length;
+  const chosen = p.isChosen ? findChosen(table, order, p.isChosen) : -1;
+
+  // The chosen row comes into sight when it was chosen elsewhere.
+  useLayoutEffect(() => {
+    const box = scroller.current;
+    if (!box || chosen < 0 || !long) return;
+    const y = chosen * ROW;
+    if (y < box.scrollTop || y > box.scrollTop + box.clientHeight - HEAD - 2 * ROW) box.scrollTop = Math.max(0, y - box.clientHeight / 3);
+  }, [chosen, table]);
+
+  const walk = (e: KeyboardEvent): void => {
+    if (e.target !== e.currentTarget) return;
+    const box = scroller.current!;
+    const last = order.length - 1;
+    const at = cursor.peek() < 0 ? (chosen < 0 ? -1 : chosen) : cursor.peek();
+    const page = Math.max(1, Math.floor(box.clientHeight / ROW) - 2);
+    const moves: Record<string, number> = {
+      ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: last,
+    };
+    if (e.key === "Enter" && at >= 0) {
+      e.preventDefault();
+      p.onChoose?.(table.rows[order[at]!]!);
+      return;
+    }
+    if (moves[e.key] === undefined) return;
+    e.preventDefault();
+    const next = Math.min(last, Math.max(0, moves[e.key]!));
+    cursor.value = next;
+    const y = next * ROW;
+    if (y < box.scrollTop) box.scrollTop = y;
+    else if (y > box.scrollTop + box.clientHeight - HEAD - 2 * ROW) box.scrollTop = y - box.clientHeight + HEAD + 2 * ROW;
+  };
+
+  const sumRow = useMemo(() => totals(table, order), [table, order]);
+  const summed = order.length > 1 && sumRow.some((v, i) => v !== null && columns.includes(i));
+  return (
+    <>
+      <div
+        ref={scroller} class={`table-scroll ${long ? "long" : ""}`} tabIndex={0} role="region" aria-label={`${table.title}, ${plural(order.length, "row")}`}
+        style={long ? { height: `${Math.min(height, order.length * ROW + HEAD + 2 * ROW)}px` } : {}}
+        onScroll={(e) => (top.value = e.currentTarget.scrollTop)} onKeyDown={walk}
+      >
+        <table class="data" aria-rowcount={order.length + 1} style={{ width: fits ? "100%" : `${sum}px` }}>
+          <colgroup>
+            {linked && <col style={{ width: "34px" }} />}
+            {columns.map((i, k) => <col key={table.columns[i]!.id} style={{ width: fits && k === wide ? "auto" : `${px[k]}px` }} />)}
+          </colgroup>
+          <thead>
+            <tr aria-rowindex={1}>
+              {linked && <th scope="col"><span class="unseen">Timeline</span></th>}
+              {columns.map((i, k) => <Head key={table.columns[i]!.id} c={table.columns[i]!} sort={p.sort} onSort={p.onSort} px={px[k]!} sized={sized} />)}
+            </tr>
+          </thead>
+          <tbody>
+            {from > 0 && <tr class="spacer" aria-hidden="true" style={{ height: `${from * ROW}px` }}><td colSpan={columns.length + (linked ? 1 : 0)} /></tr>}
+            {Array.from(order.subarray(from, to), (i, k) => (
+              <Row
+                key={i} p={p} row={table.rows[i]!} index={from + k} linked={linked}
+                chosen={from + k === chosen} cursor={from + k === cursor.value}
+              />
+            ))}
+            {to < order.length && <tr class="spacer" aria-hidden="true" style={{ height: `${(order.length - to) * ROW}px` }}><td colSpan={columns.length + (linked ? 1 : 0)} /></tr>}
+          </tbody>
+          {(summed || table.rest) && (
+            <tfoot>
+              {table.rest && <RestRow p={p} linked={linked} />}
+              {summed && (
+                <tr>
+                  {linked && <td />}
+                  {columns.map((i, k) => {
+                    const v = sumRow[i];
+                    const c = table.columns[i]!;
+                    return v !== null && v !== undefined
+                      ? <td key={c.id} class="number" title={exact(v, c.unit)}>{show(v, c.unit)}</td>
+                      : <td key={c.id}>{k === 0 && `Sum of ${plural(order.length, "row")}`}</td>;
+                  })}
+                </tr>
+              )}
+            </tfoot>
+          )}
+        </table>
+      </div>
+      {chosen >= 0 && p.card && p.card(table.rows[order[chosen]!]!)}
+    </>
+  );
+}
+
+function RestRow({ p, linked }: { p: GridProps; linked: boolean }) {
+  const { table, columns } = p;
+  const rest = table.rest!;
+  return (
+    <tr class="rest">
+      {linked && <td />}
+      {columns.map((i, k) => {
+        const c = table.columns[i]!;
+        const v = rest[c.id];
+        if (k === 0) return <td key={c.id}>{count(rest["rows"] ?? table.total_rows - table.rows.length)} rows not listed</td>;
+        return v === undefined ? <td key={c.id} /> : <td key={c.id} class="number" title={exact(v, c.unit)}>{show(v, c.unit)}</td>;
+      })}
+    </tr>
+  );
+}
+
+function findChosen(table: Table, order: Uint32Array, is: (row: readonly Cell[]) => boolean): number {
+  for (let k = 0; k < order.length; k++) if (is(table.rows[order[k]!]!)) return k;
+  return -1;
+}
+
+/** The text column that takes the room that is left. */
+function widest(all: readonly Column[], picked: readonly number[], px: readonly number[]): number {
+  let at = -1;
+  picked.forEach((i, k) => {
+    if (!isNumeric(all[i]!) && (at < 0 || px[k]! > px[at]!)) at = k;
+  });
+  return at;
+}
+
+function Head({ c, sort, onSort, px, sized }: {
+  c: Column; sort: Sort | null; onSort: (s: Sort | null) => void; px: number; sized: Signal<Record<string, number>>;
+}) {
+  const at = sort?.column === c.id ? (sort.descending ? "descending" : "ascending") : "none";
+  const numeric = isNumeric(c);
+  // Numbers are wanted largest first.
+  const next = (): Sort => ({ column: c.id, descending: at === "none" ? numeric : at === "ascending" });
+  const set = (w: number): void => {
+    sized.value = { ...sized.peek(), [c.id]: Math.round(Math.min(1200, Math.max(46, w))) };
+  };
+  const drag = (e: PointerEvent): void => {
+    const handle = e.currentTarget as HTMLElement;
+    e.preventDefault();
+    handle.setPointerCapture(e.pointerId);
+    const x0 = e.clientX;
+    const w0 = handle.closest("th")!.getBoundingClientRect().width;
+    const move = (m: PointerEvent): void => set(w0 + m.clientX - x0);
+    handle.addEventListener("pointermove", move);
+    handle.addEventListener("lostpointercapture", () => handle.removeEventListener("pointermove", move), { once: true });
+  };
+  return (
+    <th scope="col" class={numeric ? "number" : ""} aria-sort={at}>
+      <button type="button" class="sorter" title={[c.label, c.definition, c.unit && c.unit !== "count" ? `in ${c.unit}` : ""].filter(Boolean).join("\n")} onClick={() => onSort(next())}>
+        <span class="sorter-label">{c.label}</span>
+        <span class="arrow" aria-hidden="true">{at === "none" ? "" : at === "descending" ? "↓" : "↑"}</span>
+      </button>
+      <span
+        class="resize" role="separator" aria-orientation="vertical" aria-label={`Width of ${c.label}`} aria-valuenow={px} aria-valuemin={46} aria-valuemax={1200} tabIndex={-1}
+        onPointerDown={drag} onDblClick={() => { const { [c.id]: _, ...rest } = sized.peek(); sized.value = rest; }}
+      />
+    </th>
+  );
+}
+
+function Row({ p, row, index, linked, chosen, cursor }: {
+  p: GridProps; row: readonly Cell[]; index: number; linked: boolean; chosen: boolean; cursor: boolean;
+}) {
+  const href = linked ? p.link!(row) : "";
+  const choose = (e: MouseEvent): void => {
+    if ((e.target as Element).closest("a,button,input") || String(window.getSelection() ?? "") !== "") return;
+    p.onChoose?.(chosen ? null : row);
+  };
+  return (
+    <tr
+      class={`${chosen ? "chosen" : ""} ${cursor ? "cursor" : ""} ${p.onChoose ? "can" : ""}`} aria-rowindex={index + 2}
+      aria-current={chosen ? "true" : undefined} onClick={p.onChoose ? choose : undefined}
+    >
+      {linked && (
+        <td class="go-cell">
+          {href && <a href={href} class="go" title="Show it in the timeline" aria-label="Show it in the timeline"><Icon name="timeline" /></a>}
+        </td>
+      )}
+      {p.columns.map((i) => <CellOf key={p.table.columns[i]!.id} p={p} row={row} i={i} />)}
+    </tr>
+  );
+}
+
+function CellOf({ p, row, i }: { p: GridProps; row: readonly Cell[]; i: number }) {
+  const c = p.table.columns[i]!;
+  const v = row[i];
+  const numeric = isNumeric(c);
+  const own = p.cell?.(row, i);
+  if (own !== undefined) return <td class={numeric ? "number" : ""}>{own}</td>;
+  if (v === null || v === undefined) return <td class={`na ${numeric ? "number" : ""}`} title={p.whyNull?.(c) ?? "The profile does not say"}>n/a</td>;
+  if (c.unit === "fraction" && typeof v === "number")
+    return (
+      <td class="number frac" title={exact(v, c.unit)}>
+        <span class="frac-bar" style={{ width: `${Math.min(100, Math.max(0, v * 100))}%` }} />{show(v, c.unit)}
+      </td>
+    );
+  const text = show(v, c.unit);
+  if (c.type === "op" && p.onChoose)
+    return <td title={text}><button type="button" class="link op-name" onClick={() => p.onChoose!(row)}>{text}</button></td>;
+  return <td class={numeric ? "number" : ""} title={numeric ? exact(v, c.unit) : text}>{text}</td>;
+}

@@ -1,0 +1,139 @@
+// A tree as a table: arrow keys open and close, the order is that of a column within each parent.
+import { useSignal } from "@preact/signals";
+import { useMemo, useRef } from "preact/hooks";
+import type { Cell, Tree } from "../api/report";
+import { count } from "../model/format";
+import { isNumeric, type Sort } from "../model/tablemodel";
+import { familyOf, matching, visibleRows } from "../model/treemodel";
+import { exact, show } from "../model/units";
+import { Icon } from "./icon";
+import { ROW } from "./table";
+
+const AROUND = 12;
+const TALL = 22; // rows in sight
+
+export interface TreeProps {
+  tree: Tree;
+  title: string;
+  q: string;
+  sort: Sort | null;
+  onSort: (s: Sort | null) => void;
+  isChosen?: (i: number) => boolean;
+  onChoose?: (i: number) => void;
+  link?: (i: number) => string;
+  hidden?: ReadonlySet<string>;
+}
+
+export function TreeTable(p: TreeProps) {
+  const { tree } = p;
+  const scroller = useRef<HTMLDivElement>(null);
+  const family = useMemo(() => familyOf(tree), [tree]);
+  const opened = useSignal<ReadonlyMap<number, boolean>>(new Map());
+  const top = useSignal(0);
+  const cursor = useSignal(-1);
+  const keep = useMemo(() => matching(tree, p.q), [tree, p.q]);
+  const isOpen = (i: number): boolean => opened.value.get(i) ?? (keep ? true : family.depth[i]! < (family.roots.length === 1 ? 2 : 1));
+  const at = p.sort ? tree.columns.findIndex((c) => c.id === p.sort!.column) : -1;
+  const rows = visibleRows(tree, family, isOpen, at, p.sort?.descending ?? true, keep);
+  const columns = tree.columns.map((_, i) => i).filter((i) => !p.hidden?.has(tree.columns[i]!.id));
+  const toggle = (i: number): void => {
+    opened.value = new Map(opened.peek()).set(i, !isOpen(i));
+  };
+  const long = rows.length > TALL;
+  const from = long ? Math.max(0, Math.floor(top.value / ROW) - AROUND) : 0;
+  const to = long ? Math.min(rows.length, Math.ceil(top.value / ROW) + TALL + AROUND) : rows.length;
+  const see = (k: number): void => {
+    const box = scroller.current!;
+    cursor.value = k;
+    const y = k * ROW;
+    if (y < box.scrollTop) box.scrollTop = y;
+    else if (y > box.scrollTop + box.clientHeight - 3 * ROW) box.scrollTop = y - box.clientHeight + 3 * ROW;
+  };
+  const keys = (e: KeyboardEvent): void => {
+    if (e.target !== e.currentTarget) return;
+    const k = Math.min(cursor.peek(), rows.length - 1);
+    const node = rows[k];
+    const has = node !== undefined && family.children[node]!.length > 0;
+    if (e.key === "ArrowDown") see(Math.min(rows.length - 1, k + 1));
+    else if (e.key === "ArrowUp") see(Math.max(0, k - 1));
+    else if (e.key === "Home") see(0);
+    else if (e.key === "End") see(rows.length - 1);
+    else if (e.key === "ArrowRight" && node !== undefined) has && !isOpen(node) ? toggle(node) : see(Math.min(rows.length - 1, k + 1));
+    else if (e.key === "ArrowLeft" && node !== undefined) {
+      if (has && isOpen(node)) toggle(node);
+      else see(Math.max(0, rows.indexOf(tree.nodes[node]!.parent)));
+    } else if (e.key === "Enter" && node !== undefined) p.onChoose?.(node);
+    else return;
+    e.preventDefault();
+  };
+  if (rows.length === 0) return <p class="none">{tree.nodes.length === 0 ? "The tree is empty." : "Nothing matches."}</p>;
+  const head = (label: string, id: string, numeric: boolean, hint: string) => {
+    const order = p.sort?.column === id ? (p.sort.descending ? "descending" : "ascending") : "none";
+    return (
+      <th key={id} scope="col" class={numeric ? "number" : ""} aria-sort={order}>
+        <button type="button" class="sorter" title={hint} onClick={() => p.onSort({ column: id, descending: order === "none" ? numeric : order === "ascending" })}>
+          <span class="sorter-label">{label}</span><span class="arrow" aria-hidden="true">{order === "none" ? "" : order === "descending" ? "↓" : "↑"}</span>
+        </button>
+      </th>
+    );
+  };
+  return (
+    <div
+      ref={scroller} class={`table-scroll ${long ? "long" : ""}`} tabIndex={0} role="region" aria-label={`${p.title}, ${count(rows.length)} rows`}
+      style={long ? { height: `${TALL * ROW + 34}px` } : {}} onScroll={(e) => (top.value = e.currentTarget.scrollTop)} onKeyDown={keys}
+    >
+      <table class="data tree" role="treegrid" aria-label={p.title} aria-rowcount={rows.length + 1}>
+        <colgroup>
+          <col />
+          {columns.map((i) => <col key={i} style={{ width: isNumeric(tree.columns[i]!) ? "128px" : "180px" }} />)}
+        </colgroup>
+        <thead>
+          <tr aria-rowindex={1}>
+            <th scope="col"><span class="sorter-label">Name</span></th>
+            {columns.map((i) => { const c = tree.columns[i]!; return head(c.label, c.id, isNumeric(c), [c.label, c.definition].filter(Boolean).join("\n")); })}
+          </tr>
+        </thead>
+        <tbody>
+          {from > 0 && <tr class="spacer" aria-hidden="true" style={{ height: `${from * ROW}px` }}><td colSpan={columns.length + 1} /></tr>}
+          {rows.slice(from, to).map((i, n) => {
+            const node = tree.nodes[i]!;
+            const has = family.children[i]!.length > 0;
+            const href = p.link?.(i) ?? "";
+            return (
+              <tr
+                key={i} aria-level={family.depth[i]! + 1} aria-expanded={has ? isOpen(i) : undefined} aria-rowindex={from + n + 2}
+                aria-selected={p.isChosen?.(i) ?? false} class={`can ${p.isChosen?.(i) ? "chosen" : ""} ${from + n === cursor.value ? "cursor" : ""}`}
+                onClick={(e) => !(e.target as Element).closest("a,button") && (has ? toggle(i) : p.onChoose?.(i))}
+              >
+                <td class="tree-name" title={node.name} style={{ paddingLeft: `${8 + Math.min(family.depth[i]!, 24) * 16}px` }}>
+                  {has
+                    ? <button type="button" class="twist" tabIndex={-1} aria-label={isOpen(i) ? `Close ${node.name}` : `Open ${node.name}`} onClick={() => toggle(i)}><Icon name={isOpen(i) ? "down" : "right"} /></button>
+                    : <span class="twist" />}
+                  {p.onChoose && !has
+                    ? <button type="button" class="link op-name" onClick={() => p.onChoose!(i)}>{node.name}</button>
+                    : <span class="tree-label">{node.name}</span>}
+                  {has && <span class="ago">{count(family.children[i]!.length)}</span>}
+                  {href && <a href={href} class="go" title="Show it in the timeline" aria-label="Show it in the timeline"><Icon name="timeline" /></a>}
+                </td>
+                {columns.map((k) => <TreeCell key={k} v={node.values[k]} c={tree.columns[k]!} />)}
+              </tr>
+            );
+          })}
+          {to < rows.length && <tr class="spacer" aria-hidden="true" style={{ height: `${(rows.length - to) * ROW}px` }}><td colSpan={columns.length + 1} /></tr>}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function TreeCell({ v, c }: { v: Cell | undefined; c: Tree["columns"][number] }) {
+  const numeric = isNumeric(c);
+  if (v === null || v === undefined) return <td class={`na ${numeric ? "number" : ""}`} title="n/a: not known for this node">n/a</td>;
+  if (c.unit === "fraction" && typeof v === "number")
+    return (
+      <td class={`number frac ${/wast/.test(c.id) ? "loss" : ""}`} title={exact(v, c.unit)}>
+        <span class="frac-bar" style={{ width: `${Math.min(100, Math.max(0, v * 100))}%` }} />{show(v, c.unit)}
+      </td>
+    );
+  return <td class={numeric ? "number" : ""} title={numeric ? exact(v, c.unit) : show(v, c.unit)}>{show(v, c.unit)}</td>;
+}
