@@ -7,5 +7,6 @@
 #include "shard/tools/tool.h"
 
 extern const struct tool_report report_overview_page;
+extern const struct tool tool_tools; /* "tools": which of them a run has data for; not XProf's */
 
 #endif

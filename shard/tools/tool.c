@@ -1,5 +1,7 @@
 #include "shard/tools/tool.h"
 
+#include "shard/tools/reports.h"
+
 #define TOOL(symbol, id, title, view, hosts) extern const struct tool tool_##symbol;
 #include "shard/tools/tools.def"
 #undef TOOL
@@ -8,12 +10,14 @@ static const struct tool *const tools[] = {
 #define TOOL(symbol, id, title, view, hosts) &tool_##symbol,
 #include "shard/tools/tools.def"
 #undef TOOL
+    &tool_tools,
 };
 
 static const char *const titles[] = {
 #define TOOL(symbol, id, title, view, hosts) title,
 #include "shard/tools/tools.def"
 #undef TOOL
+    "Tools",
 };
 
 const struct tool *tool_find(struct xp_span id)

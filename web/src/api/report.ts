@@ -84,12 +84,7 @@ export interface Note {
   text: string;
 }
 
-/** `tools?run=R`: every tool, and why one has nothing to say about this run. */
-export interface ToolList {
-  run: string;
-  tools: ToolState[];
-}
-
+/** Of the report "tools": whether a tool has something to say about this run, and if not, why. */
 export interface ToolState {
   tool: string;
   title: string;
