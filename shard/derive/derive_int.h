@@ -78,6 +78,17 @@ struct plane_walk *plane_walk_new(const struct derive_line *lines, uint32_t firs
                                   bool (*take)(const struct derive_line *l, const void *ctx),
                                   const void *ctx);
 bool plane_walk_next(struct plane_walk *w, struct plane_event *ev);
+/* Events of one lane, in line time, that no other event of the walk comes between. */
+struct plane_run {
+    const struct lane_event *ev; /* until the next call */
+    uint32_t n;
+    uint32_t line, lane; /* lane: which of plane_walk_sources */
+    int64_t base_ps;
+};
+/* The same as plane_walk_next, some at a time. */
+bool plane_walk_run(struct plane_walk *w, struct plane_run *run);
+/* The walk's lanes; lives in the arena. NULL when it is spent. */
+const struct lane_source *plane_walk_sources(const struct plane_walk *w, struct xp_arena *a);
 /* Before the first next: events equal in both come in the order that XProf sees them in. Takes
  * memory for all events. False when it is out. */
 bool plane_walk_like_xprof(struct plane_walk *w);
@@ -100,9 +111,16 @@ void line_maker_depends(struct line_maker *m, struct line_maker *dependent);
  * INT64_MIN. Calls come in order of begin. */
 bool line_maker_add(struct line_maker *m, uint32_t level, uint32_t name, int64_t begin_ps,
                     int64_t end_ps, int64_t group, int64_t scope, uint64_t at);
+/* The line is kept as a view of these lanes (lane.h). Before the first event. */
+void line_maker_view(struct line_maker *m, const struct lane_source *sources);
+/* An event that is put on several levels; ref: which one of the sources it is, or LANE_REF_NONE. */
+struct maker_op {
+    int64_t begin_ps, end_ps, group;
+    uint64_t ref;
+};
 /* Levels 0..n-1 at once, and the end of all deeper ones. Names: at most 1024. */
-bool line_maker_add_all(struct line_maker *m, const uint32_t *names, size_t n, int64_t begin_ps,
-                        int64_t end_ps, int64_t group);
+bool line_maker_add_all(struct line_maker *m, const uint32_t *names, size_t n,
+                        const struct maker_op *op);
 void line_maker_reset(struct line_maker *m, uint32_t level);
 /* Closes it; m is used up. */
 enum xp_status line_maker_end(struct line_maker *m, struct maker_output *out);

@@ -18,7 +18,8 @@ struct op_info {
     uint32_t scopes, nscopes;
     uint32_t offload_name; /* index in offloads */
     uint8_t offload;
-    bool async, used;
+    bool async;
+    bool dull; /* nothing is derived from its events but for stats of their own */
 };
 
 struct offload_start {
@@ -45,16 +46,24 @@ struct tpu_work {
     const struct part_plane *pl;
     uint32_t plane;
     struct op_info *ops; /* one an event metadata */
+    bool *unused;        /* likewise; no part of ops, where writing it would hold up reading them */
     struct vec scopes;   /* uint32_t */
     struct vec offloads; /* struct offload */
     struct offload_line rows[DERIVE_LINE_OFFLOADS_MAX];
     uint32_t nrows;
     struct line_maker *scope_line, *op_line, *source_line;
     struct derive_eye *eyes; /* one a line of the plane; for groups and stats */
-    bool any;
+    struct derive_span step; /* the one that the last event was in */
+    int64_t step_after;      /* end of the one before */
+    bool any, own_stats;     /* events may have stats that say more than their metadata */
 };
 
 /* --- what an op says --- */
+
+static bool op_is_dull(const struct op_info *o)
+{
+    return o->async || (o->op == NONE && o->source == NONE && !o->offload);
+}
 
 static bool op_info_parse(struct tpu_work *t, struct xp_span full, struct op_info *o)
 {
@@ -201,6 +210,7 @@ static enum xp_status ops_read(struct tpu_work *t)
         }
         if (!ok)
             st = derive_busy(t->w);
+        o->dull = op_is_dull(o);
     }
     meta_reader_fini(&r);
     return st;
@@ -321,17 +331,17 @@ static bool event_stats(struct tpu_work *t, struct derive_eye *eye, const struct
 }
 
 static bool take_event(struct tpu_work *t, const struct plane_event *ev, const struct op_info *o,
-                       int64_t group)
+                       const struct maker_op *op)
 {
     bool ok = true;
     if (o->op != NONE) {
         if (o->nscopes)
             ok = line_maker_add_all(t->scope_line, VEC(t->scopes, uint32_t) + o->scopes, o->nscopes,
-                                    ev->begin_ps, ev->end_ps, group);
-        ok = ok && line_maker_add_all(t->op_line, &o->op, 1, ev->begin_ps, ev->end_ps, group);
+                                    op);
+        ok = ok && line_maker_add_all(t->op_line, &o->op, 1, op);
     }
     if (ok && o->source != NONE)
-        ok = line_maker_add_all(t->source_line, &o->source, 1, ev->begin_ps, ev->end_ps, group);
+        ok = line_maker_add_all(t->source_line, &o->source, 1, op);
     if (ok && o->offload)
         ok = offload_event(t, ev, o);
     return ok;
@@ -342,6 +352,58 @@ static bool take_line(const struct derive_line *l, const void *ctx)
     return l->plane == *(const uint32_t *)ctx && l->line->nevents && !l->own_names;
 }
 
+/* Events that are not of one step that was found before are looked up. */
+static inline int64_t group_of(struct tpu_work *t, struct derive_eye *eye,
+                               const struct plane_event *ev)
+{
+    if (ev->begin_ps > t->step_after && ev->begin_ps <= t->step.end_ps &&
+        ev->end_ps >= t->step.begin_ps && t->step.group >= 0 &&
+        eye->line->group_by == DERIVE_GROUP_STEPS)
+        return t->step.group;
+    struct derive_event e = {ev->begin_ps, ev->end_ps, ev->at, ev->name};
+    int64_t group = derive_group(eye, &e);
+    if (eye->line->group_by == DERIVE_GROUP_STEPS && eye->span < t->dp->nsteps) {
+        t->step = t->dp->steps[eye->span];
+        t->step_after = eye->span ? t->dp->steps[eye->span - 1].end_ps : INT64_MIN;
+    }
+    return group;
+}
+
+static bool take_run(struct tpu_work *t, const struct plane_run *run)
+{
+    struct derive_eye *eye = &t->eyes[run->line];
+    bool own = t->own_stats && eye->side.side, ok = true;
+    for (uint32_t i = 0; ok && i < run->n; i++) {
+        const struct lane_event *e = &run->ev[i];
+        struct op_info *o = &t->ops[e->name], mine;
+        t->unused[e->name] = false;
+        if (!own && o->dull)
+            continue;
+        struct plane_event ev = {run->base_ps + e->begin_ps, run->base_ps + e->end_ps, e->at,
+                                 e->name, run->line};
+        if (own) {
+            mine = *o;
+            o = &mine;
+            ok = event_stats(t, eye, &ev, o);
+            if (!ok || op_is_dull(o))
+                continue;
+        }
+        struct maker_op op = {ev.begin_ps, ev.end_ps, group_of(t, eye, &ev),
+                              LANE_REF(run->lane, e->ord)};
+        ok = take_event(t, &ev, o, &op);
+    }
+    return ok;
+}
+
+static bool view_all(struct tpu_work *t, const struct plane_walk *walk)
+{
+    const struct lane_source *sources = plane_walk_sources(walk, t->w->part->arena);
+    line_maker_view(t->scope_line, sources);
+    line_maker_view(t->op_line, sources);
+    line_maker_view(t->source_line, sources);
+    return sources;
+}
+
 static bool walk_plane(struct tpu_work *t)
 {
     struct derive_work *w = t->w;
@@ -349,28 +411,16 @@ static bool walk_plane(struct tpu_work *t)
     struct plane_walk *walk =
         plane_walk_new(VEC(w->lines, struct derive_line), 0, nlines, take_line, &t->plane);
     t->eyes = calloc(nlines + 1, sizeof *t->eyes);
-    bool ok = walk && t->eyes;
+    bool ok = walk && t->eyes && view_all(t, walk);
     if (ok && t->offloads.n && t->pl->nevents <= EXACT_ORDER_MAX)
         ok = plane_walk_like_xprof(walk);
     for (uint32_t i = 0; ok && i < nlines; i++)
         derive_look(&t->eyes[i], w->d, &VEC(w->lines, struct derive_line)[i]);
-    bool side = t->dp->kinds & (UINT64_C(1) << STAT_TF_OP | UINT64_C(1) << STAT_SOURCE |
-                                UINT64_C(1) << STAT_IS_ASYNC);
-    struct plane_event ev;
-    while (ok && plane_walk_next(walk, &ev)) {
-        struct op_info *o = &t->ops[ev.name];
-        o->used = true;
-        struct derive_eye *eye = &t->eyes[ev.line];
-        bool own = side && eye->side.side;
-        if (o->op == NONE && o->source == NONE && !o->offload && !own)
-            continue;
-        struct op_info mine = *o;
-        ok = !own || event_stats(t, eye, &ev, &mine);
-        if (!ok || mine.async || (mine.op == NONE && mine.source == NONE && !mine.offload))
-            continue;
-        struct derive_event e = {ev.begin_ps, ev.end_ps, ev.at, ev.name};
-        ok = take_event(t, &ev, &mine, derive_group(eye, &e));
-    }
+    t->own_stats = t->dp->kinds & (UINT64_C(1) << STAT_TF_OP | UINT64_C(1) << STAT_SOURCE |
+                                   UINT64_C(1) << STAT_IS_ASYNC);
+    struct plane_run run;
+    while (ok && plane_walk_run(walk, &run))
+        ok = take_run(t, &run);
     ok = ok && !plane_walk_failed(walk);
     plane_walk_free(walk);
     free(t->eyes);
@@ -410,17 +460,17 @@ static enum xp_status make_lines(struct tpu_work *t)
         return derive_busy(t->w);
     }
     line_maker_depends(t->scope_line, t->op_line);
-    if (!walk_plane(t))
+    t->unused = xp_bump_alloc(&t->w->bump, t->pl->nevmeta, 1);
+    if (t->unused)
+        memset(t->unused, true, t->pl->nevmeta);
+    if (!t->unused || !walk_plane(t))
         st = derive_busy(t->w);
     /* The end of the scopes ends the ops too, before theirs is written out. */
     line_maker_reset(t->scope_line, 0);
     st = add_made(t, &t->scope_line, DERIVE_LINE_SCOPES, "Framework Name Scope", st);
     st = add_made(t, &t->op_line, DERIVE_LINE_OPS, "Framework Ops", st);
     st = add_made(t, &t->source_line, DERIVE_LINE_SOURCE, "Source code", st);
-    bool *unused = xp_bump_alloc(&t->w->bump, t->pl->nevmeta, 1);
-    for (uint32_t i = 0; unused && i < t->pl->nevmeta; i++)
-        unused[i] = !t->ops[i].used;
-    t->dp->unused = unused;
+    t->dp->unused = t->unused;
     return st == XP_OK ? offload_lines(t) : st;
 }
 

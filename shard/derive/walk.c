@@ -12,13 +12,21 @@ struct walk_lane {
     uint32_t line;
 };
 
+/* An event that was taken out by itself. */
+struct walk_event {
+    struct plane_event ev;
+    uint64_t ord;
+    uint32_t lane;
+};
+
 struct plane_walk {
     struct walk_lane **heap;
-    uint32_t nheap;
+    uint32_t nheap, nlanes;
     struct walk_lane *lanes;
-    struct vec batch; /* struct plane_event */
+    struct vec batch; /* struct walk_event */
     size_t at;
     bool failed;
+    struct lane_event one; /* a run of one */
 };
 
 static bool lane_fill(struct walk_lane *l)
@@ -60,6 +68,7 @@ struct plane_walk *plane_walk_new(const struct derive_line *lines, uint32_t firs
         plane_walk_free(w);
         return NULL;
     }
+    w->nlanes = (uint32_t)nlanes;
     struct walk_lane *l = w->lanes;
     for (uint32_t i = first; i < first + n; i++) {
         if (!take(&lines[i], ctx))
@@ -87,11 +96,13 @@ void plane_walk_free(struct plane_walk *w)
     free(w);
 }
 
-static inline void take_top(struct plane_walk *w, struct plane_event *ev)
+static inline void take_top(struct plane_walk *w, struct walk_event *ev)
 {
     struct walk_lane *l = w->heap[0];
     const struct lane_event *e = &l->ev[l->i++];
-    *ev = (struct plane_event){l->begin_ps, l->base_ps + e->end_ps, e->at, e->name, l->line};
+    *ev = (struct walk_event){{l->begin_ps, l->base_ps + e->end_ps, e->at, e->name, l->line},
+                              e->ord,
+                              (uint32_t)(l - w->lanes)};
     if (!lane_fill(l)) {
         w->heap[0] = w->heap[--w->nheap];
         if (!w->nheap)
@@ -102,7 +113,8 @@ static inline void take_top(struct plane_walk *w, struct plane_event *ev)
 
 static int shorter(const void *a, const void *b)
 {
-    const struct plane_event *x = a, *y = b;
+    const struct plane_event *x = &((const struct walk_event *)a)->ev;
+    const struct plane_event *y = &((const struct walk_event *)b)->ev;
     if (x->end_ps != y->end_ps)
         return x->end_ps < y->end_ps ? -1 : 1;
     if (x->line != y->line)
@@ -117,24 +129,24 @@ static int shorter(const void *a, const void *b)
  * of libstdc++, whose result is a function of the order in the file. */
 #define SORT_SMALL 16
 
-static inline bool less(const struct plane_event *a, const struct plane_event *b)
+static inline bool less(const struct walk_event *a, const struct walk_event *b)
 {
-    if (a->begin_ps != b->begin_ps)
-        return a->begin_ps < b->begin_ps;
-    return a->end_ps - a->begin_ps < b->end_ps - b->begin_ps;
+    if (a->ev.begin_ps != b->ev.begin_ps)
+        return a->ev.begin_ps < b->ev.begin_ps;
+    return a->ev.end_ps - a->ev.begin_ps < b->ev.end_ps - b->ev.begin_ps;
 }
 
-static inline void swap(struct plane_event *a, struct plane_event *b)
+static inline void swap(struct walk_event *a, struct walk_event *b)
 {
-    struct plane_event t = *a;
+    struct walk_event t = *a;
     *a = *b;
     *b = t;
 }
 
-static void median_to(struct plane_event *to, struct plane_event *a, struct plane_event *b,
-                      struct plane_event *c)
+static void median_to(struct walk_event *to, struct walk_event *a, struct walk_event *b,
+                      struct walk_event *c)
 {
-    struct plane_event *lo = less(a, b) ? a : b, *hi = less(a, b) ? b : a;
+    struct walk_event *lo = less(a, b) ? a : b, *hi = less(a, b) ? b : a;
     if (less(hi, c))
         swap(to, hi);
     else if (less(lo, c))
@@ -143,8 +155,8 @@ static void median_to(struct plane_event *to, struct plane_event *a, struct plan
         swap(to, lo);
 }
 
-static struct plane_event *partition(struct plane_event *first, struct plane_event *last,
-                                     const struct plane_event *pivot)
+static struct walk_event *partition(struct walk_event *first, struct walk_event *last,
+                                    const struct walk_event *pivot)
 {
     for (;;) {
         while (less(first, pivot))
@@ -159,11 +171,11 @@ static struct plane_event *partition(struct plane_event *first, struct plane_eve
 }
 
 struct sort_range {
-    struct plane_event *first, *last;
+    struct walk_event *first, *last;
     int depth;
 };
 
-static bool sort_parts(struct plane_event *ev, size_t n)
+static bool sort_parts(struct walk_event *ev, size_t n)
 {
     struct vec todo = {0};
     int depth = 0;
@@ -180,9 +192,9 @@ static bool sort_parts(struct plane_event *ev, size_t n)
                 qsort(x.first, (size_t)(x.last - x.first), sizeof *ev, shorter);
                 break;
             }
-            struct plane_event *mid = x.first + (x.last - x.first) / 2;
+            struct walk_event *mid = x.first + (x.last - x.first) / 2;
             median_to(x.first, x.first + 1, mid, x.last - 1);
-            struct plane_event *cut = partition(x.first + 1, x.last, x.first);
+            struct walk_event *cut = partition(x.first + 1, x.last, x.first);
             r = vec_push(&todo, sizeof *r);
             ok = r;
             if (r)
@@ -194,10 +206,10 @@ static bool sort_parts(struct plane_event *ev, size_t n)
     return ok;
 }
 
-static void sort_insert(struct plane_event *ev, size_t n)
+static void sort_insert(struct walk_event *ev, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
-        struct plane_event e = ev[i];
+        struct walk_event e = ev[i];
         size_t k = i;
         for (; k > 0 && less(&e, &ev[k - 1]); k--)
             ev[k] = ev[k - 1];
@@ -207,7 +219,8 @@ static void sort_insert(struct plane_event *ev, size_t n)
 
 static int file_order(const void *a, const void *b)
 {
-    const struct plane_event *x = a, *y = b;
+    const struct plane_event *x = &((const struct walk_event *)a)->ev;
+    const struct plane_event *y = &((const struct walk_event *)b)->ev;
     if (x->line != y->line)
         return x->line < y->line ? -1 : 1;
     return (x->at > y->at) - (x->at < y->at);
@@ -217,7 +230,7 @@ bool plane_walk_like_xprof(struct plane_walk *w)
 {
     struct vec all = {0};
     while (w->nheap) {
-        struct plane_event *e = vec_push(&all, sizeof *e);
+        struct walk_event *e = vec_push(&all, sizeof *e);
         if (!e) {
             vec_free(&all);
             return false;
@@ -225,7 +238,7 @@ bool plane_walk_like_xprof(struct plane_walk *w)
         take_top(w, e);
     }
     if (all.n) {
-        qsort(all.p, all.n, sizeof(struct plane_event), file_order);
+        qsort(all.p, all.n, sizeof(struct walk_event), file_order);
         if (!sort_parts(all.p, all.n)) {
             vec_free(&all);
             return false;
@@ -238,35 +251,94 @@ bool plane_walk_like_xprof(struct plane_walk *w)
     return true;
 }
 
-bool plane_walk_next(struct plane_walk *w, struct plane_event *ev)
+/* Events that begin together are taken out together. */
+static bool next(struct plane_walk *w, struct walk_event *ev)
 {
     if (w->at < w->batch.n) {
-        *ev = VEC(w->batch, struct plane_event)[w->at++];
+        *ev = VEC(w->batch, struct walk_event)[w->at++];
         return true;
     }
     if (!w->nheap)
         return false;
     take_top(w, ev);
-    if (!w->nheap || w->heap[0]->begin_ps != ev->begin_ps)
+    if (!w->nheap || w->heap[0]->begin_ps != ev->ev.begin_ps)
         return true;
     w->batch.n = w->at = 0;
-    struct plane_event *first = vec_push(&w->batch, sizeof *first);
+    struct walk_event *first = vec_push(&w->batch, sizeof *first);
     if (!first) {
         w->failed = true;
         return false;
     }
     *first = *ev;
-    while (w->nheap && w->heap[0]->begin_ps == ev->begin_ps) {
-        struct plane_event *e = vec_push(&w->batch, sizeof *e);
+    while (w->nheap && w->heap[0]->begin_ps == first->ev.begin_ps) {
+        struct walk_event *e = vec_push(&w->batch, sizeof *e);
         if (!e) {
             w->failed = true;
             return false;
         }
         take_top(w, e);
+        first = w->batch.p;
     }
     qsort(w->batch.p, w->batch.n, sizeof *ev, shorter);
-    *ev = VEC(w->batch, struct plane_event)[w->at++];
+    *ev = VEC(w->batch, struct walk_event)[w->at++];
     return true;
+}
+
+bool plane_walk_next(struct plane_walk *w, struct plane_event *ev)
+{
+    struct walk_event e;
+    if (!next(w, &e))
+        return false;
+    *ev = e.ev;
+    return true;
+}
+
+/* How many of the top lane's unpacked events come before all others, and have begins of their own.
+ * The last one's neighbour is not known. */
+static uint32_t alone(const struct plane_walk *w)
+{
+    const struct walk_lane *l = w->heap[0];
+    int64_t limit = INT64_MAX;
+    for (uint32_t k = 1; k < w->nheap && k < 3; k++)
+        if (w->heap[k]->begin_ps < limit)
+            limit = w->heap[k]->begin_ps;
+    uint32_t i = l->i;
+    while (i + 1 < l->n && l->base_ps + l->ev[i].begin_ps < limit &&
+           l->ev[i].begin_ps != l->ev[i + 1].begin_ps)
+        i++;
+    return i - l->i;
+}
+
+bool plane_walk_run(struct plane_walk *w, struct plane_run *run)
+{
+    uint32_t n = w->at == w->batch.n && w->nheap ? alone(w) : 0;
+    if (n) {
+        struct walk_lane *l = w->heap[0];
+        *run = (struct plane_run){l->ev + l->i, n, l->line, (uint32_t)(l - w->lanes), l->base_ps};
+        l->i += n;
+        l->begin_ps = l->base_ps + l->ev[l->i].begin_ps;
+        sift(w, 0);
+        return true;
+    }
+    struct walk_event e;
+    if (!next(w, &e))
+        return false;
+    int64_t base_ps = w->lanes[e.lane].base_ps;
+    w->one = (struct lane_event){.begin_ps = e.ev.begin_ps - base_ps,
+                                 .end_ps = e.ev.end_ps - base_ps,
+                                 .name = e.ev.name,
+                                 .at = e.ev.at,
+                                 .ord = e.ord};
+    *run = (struct plane_run){&w->one, 1, e.ev.line, e.lane, base_ps};
+    return true;
+}
+
+const struct lane_source *plane_walk_sources(const struct plane_walk *w, struct xp_arena *a)
+{
+    struct lane_source *s = xp_arena_alloc(a, (w->nlanes + 1) * sizeof *s);
+    for (uint32_t i = 0; s && i < w->nlanes; i++)
+        s[i] = (struct lane_source){w->lanes[i].cur.lane, w->lanes[i].base_ps};
+    return s;
 }
 
 bool plane_walk_failed(const struct plane_walk *w)

@@ -76,7 +76,10 @@ static void open_block(struct lane_cursor *c, uint64_t i)
         return;
     }
     const struct lane_block *b = lane_block(c->lane, i);
-    lane_unpack_open(&c->unpack, b);
+    if (b->flags & LANE_VIEW)
+        lane_view_open(&c->unpack, b);
+    else
+        lane_unpack_open(&c->unpack, b);
     c->left = b->count;
 }
 
@@ -91,7 +94,10 @@ bool lane_next(struct lane_cursor *c, struct lane_event *ev)
 {
     if (!ready(c))
         return false;
-    lane_unpack_next(&c->unpack, ev);
+    if (c->unpack.flags & LANE_VIEW)
+        lane_view_next(&c->unpack, ev);
+    else
+        lane_unpack_next(&c->unpack, ev);
     ev->ord = c->ord++;
     c->left--;
     return true;
@@ -102,7 +108,10 @@ size_t lane_next_block(struct lane_cursor *c, struct lane_event ev[LANE_BLOCK])
     if (!ready(c))
         return 0;
     size_t n = c->left;
-    lane_unpack_many(&c->unpack, ev, n, c->ord);
+    if (c->unpack.flags & LANE_VIEW)
+        lane_view_many(&c->unpack, ev, n, c->ord);
+    else
+        lane_unpack_many(&c->unpack, ev, n, c->ord);
     open_block(c, c->block + 1);
     return n;
 }
@@ -112,7 +121,10 @@ size_t lane_names(const struct lane *l, uint64_t block, uint32_t names[LANE_BLOC
     if (block >= l->nblocks)
         return 0;
     const struct lane_block *b = lane_block(l, block);
-    lane_unpack_names(b, names);
+    if (b->flags & LANE_VIEW)
+        lane_view_names(b, names);
+    else
+        lane_unpack_names(b, names);
     return b->count;
 }
 
@@ -121,7 +133,10 @@ size_t lane_begins(const struct lane *l, uint64_t block, int64_t begins[LANE_BLO
     if (block >= l->nblocks)
         return 0;
     const struct lane_block *b = lane_block(l, block);
-    lane_unpack_begins(b, begins);
+    if (b->flags & LANE_VIEW)
+        lane_view_begins(b, begins);
+    else
+        lane_unpack_begins(b, begins);
     return b->count;
 }
 
@@ -139,17 +154,39 @@ static uint64_t find_block(const struct lane *l, int64_t t_ps)
     return lo;
 }
 
+static bool reaches(const struct lane_event *ev, int64_t t_ps)
+{
+    return ev->end_ps > t_ps || (ev->end_ps == ev->begin_ps && ev->begin_ps >= t_ps);
+}
+
+/* Views are unpacked by the block. */
+static void seek_view(struct lane_cursor *c, int64_t t_ps)
+{
+    struct lane_event ev[LANE_BLOCK];
+    while (c->left && c->unpack.flags & LANE_VIEW) {
+        struct lane_cursor after = *c;
+        uint32_t n = (uint32_t)lane_next_block(&after, ev), i = 0;
+        while (i < n && !reaches(&ev[i], t_ps))
+            i++;
+        if (i < n) {
+            lane_view_skip(&c->unpack, i);
+            c->ord += i;
+            c->left -= i;
+            return;
+        }
+        *c = after;
+    }
+}
+
 void lane_seek(struct lane_cursor *c, const struct lane *l, int64_t t_ps)
 {
     *c = (struct lane_cursor){.lane = l};
     open_block(c, find_block(l, t_ps));
+    seek_view(c, t_ps);
     struct lane_event ev;
     struct lane_cursor before = *c;
-    while (lane_next(c, &ev)) {
-        if (ev.end_ps > t_ps || (ev.end_ps == ev.begin_ps && ev.begin_ps >= t_ps))
-            break;
+    while (lane_next(c, &ev) && !reaches(&ev, t_ps))
         before = *c;
-    }
     *c = before;
 }
 
@@ -160,6 +197,11 @@ void lane_seek_ord(struct lane_cursor *c, const struct lane *l, uint64_t ord)
         ord = l->count;
     open_block(c, ord / LANE_BLOCK);
     struct lane_event ev;
+    if (c->left && c->unpack.flags & LANE_VIEW) {
+        lane_view_skip(&c->unpack, (uint32_t)(ord - c->ord));
+        c->left -= (uint32_t)(ord - c->ord);
+        c->ord = ord;
+    }
     while (c->ord < ord && lane_next(c, &ev))
         ;
 }

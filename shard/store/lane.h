@@ -11,6 +11,9 @@
  *            are packed in as many bits as its block needs. 4 to 8 bytes an event on real profiles;
  *            measured against other layouts in docs/internals/store.md. Code outside store/ sees
  *            only cursors, so the format may change.
+ * Views      Lines that are made of other lines' events (derive/) have blocks that say which events
+ *            of another lane theirs begin and end with (lane_view.c): a third of the bytes. Readers
+ *            cannot tell, but that such a block takes longer when it is read event by event.
  * Pyramid    Level 0 has one node a block, level k+1 one node for LANE_FAN nodes of level k, up
  *            to a single root.
  * Times      int64 picoseconds relative to the line's timestamp ("line time"); add
@@ -59,6 +62,27 @@ struct lane_node {
 
 struct lane; /* see lane_int.h */
 
+/* What a view is made of: */
+struct lane_source {
+    const struct lane *lane; /* no view itself */
+    int64_t base_ps;         /* to add to its times */
+};
+
+/* The event that a view's event begins or ends with: number of the source << 48 | ordinal. */
+#define LANE_REF_NONE UINT64_MAX
+#define LANE_REF(source, ord) ((uint64_t)(source) << 48 | (ord))
+
+struct lane_ref {
+    uint64_t first, last; /* LANE_REF_NONE: the event's times are its own */
+    uint32_t cut_ns;      /* ends so much sooner than `last`, but not before its begin */
+};
+
+struct lane_view {
+    struct lane_raw ev;
+    struct lane_ref ref;
+    int64_t group; /* its maker's own */
+};
+
 uint64_t lane_count(const struct lane *l);
 /* First begin and last end; both 0 when empty. */
 void lane_span(const struct lane *l, int64_t *begin_ps, int64_t *end_ps);
@@ -67,11 +91,12 @@ int lane_levels(const struct lane *l);                /* 0 when empty */
 uint64_t lane_nodes(const struct lane *l, int level); /* nodes on a level */
 void lane_node_get(const struct lane *l, int level, uint64_t i, struct lane_node *out);
 
-/* Where a reader is in a block; for lane_pack.c only. */
+/* Where a reader is in a block; for lane_pack.c and lane_view.c only. */
 struct lane_unpack {
     const uint8_t *column[4];
     int64_t prev_end, gap_base;
     uint64_t prev_at, at_base, duration_base;
+    const struct lane_source *source; /* of a view */
     uint32_t name_base, i;
     uint8_t width[4];
     uint8_t flags;

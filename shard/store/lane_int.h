@@ -1,4 +1,4 @@
-/* shard/store/lane_int.h - what lane.c, lane_pack.c and line_builder.c share.
+/* shard/store/lane_int.h - what lane.c, its packers and line_builder.c share.
  *
  * A lane is a directory of blocks, each block a few hundred packed bytes somewhere in the
  * part's arena. The directory is cut into segments of LANE_SEG blocks so that it grows without
@@ -24,8 +24,10 @@ struct lane_block {
     uint32_t longest_name;
     uint16_t bytes;
     uint8_t count; /* 1..LANE_BLOCK */
-    uint8_t flags; /* of lane_pack.c */
+    uint8_t flags; /* LANE_VIEW, or of lane_pack.c */
 };
+
+#define LANE_VIEW 0x80 /* lane_view.c: first_at is the ordinal that the first event begins with */
 
 /* A node of level 1 and up; its place in the level tells what it spans. */
 struct lane_up {
@@ -72,16 +74,32 @@ void lane_unpack_many(struct lane_unpack *u, struct lane_event *ev, size_t n, ui
 void lane_unpack_names(const struct lane_block *b, uint32_t *names);
 /* The begins likewise. */
 void lane_unpack_begins(const struct lane_block *b, int64_t *begins);
+void lane_unpack_times(const struct lane_block *b, int64_t *begins, int64_t *ends);
+
+/* --- lane_view.c: blocks of events that begin and end with events of another lane --- */
+
+/* The same as lane_pack, for events with `at` 0. Returns 0 if such a block cannot say it, or not
+ * for less. */
+size_t lane_view_pack(const struct lane_raw *ev, const struct lane_ref *ref, uint32_t n,
+                      const struct lane_source *sources, struct lane_block *b, uint8_t *out);
+void lane_view_open(struct lane_unpack *u, const struct lane_block *b);
+void lane_view_skip(struct lane_unpack *u, uint32_t n);
+void lane_view_next(struct lane_unpack *u, struct lane_event *ev);
+void lane_view_many(struct lane_unpack *u, struct lane_event *ev, size_t n, uint64_t ord);
+void lane_view_names(const struct lane_block *b, uint32_t *names);
+void lane_view_begins(const struct lane_block *b, int64_t *begins);
 
 /* --- line_builder.c --- */
 
 struct lane_pen {
     struct lane_raw ev[LANE_BLOCK];
+    struct lane_ref ref[LANE_BLOCK]; /* of a view only */
     struct lane_block blk[LANE_SEG];
     uint32_t n, nblk; /* staged events, blocks of the open segment */
     struct lane_block **segs;
     uint32_t nsegs, cap;
     int64_t last_end; /* of the blocks so far: ends never fall, so that they can be searched */
+    const struct lane_source *sources; /* NULL: not a view */
 };
 
 void lane_pen_reset(struct lane_pen *pen);

@@ -1,4 +1,4 @@
-#include "shard/store/lane_int.h"
+#include "shard/store/lane_bits.h"
 
 /* A block is a header (four widths in bits, four bases as varints), then four columns: gap,
  * duration, name, distance in the file. A number of a column is its difference to the column's
@@ -12,22 +12,6 @@ enum { GAP, DURATION, NAME, AT, COLUMNS };
 
 /* Times of host tracers are whole nanoseconds; dividing by 1000 saves ten bits of each. */
 #define UNIT_NS 1
-
-/* Wider numbers than this take 64 bits: a number begins up to 7 bits into the 8 bytes that are read
- * for it. */
-#define WIDTH_MAX 56
-
-static inline uint64_t load64(const uint8_t *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
-static inline void store64(uint8_t *p, uint64_t v)
-{
-    memcpy(p, &v, sizeof v);
-}
 
 /* --- packing --- */
 
@@ -44,9 +28,8 @@ static void measure(struct columns *c, unsigned col, uint32_t n)
         low = v[i] < low ? v[i] : low;
         high = v[i] > high ? v[i] : high;
     }
-    unsigned width = high == low ? 0 : 64 - (unsigned)__builtin_clzll(high - low);
     c->base[col] = low;
-    c->width[col] = (uint8_t)(width > WIDTH_MAX ? 64 : width);
+    c->width[col] = bits_width(high - low);
 }
 
 /* The same for signed numbers of which the first does not count. */
@@ -59,11 +42,9 @@ static void measure_steps(struct columns *c, unsigned col, uint32_t n)
         low = x < low ? x : low;
         high = x > high ? x : high;
     }
-    uint64_t range = (uint64_t)high - (uint64_t)low;
-    unsigned width = range ? 64 - (unsigned)__builtin_clzll(range) : 0;
     v[0] = (uint64_t)low;
     c->base[col] = (uint64_t)low;
-    c->width[col] = (uint8_t)(width > WIDTH_MAX ? 64 : width);
+    c->width[col] = bits_width((uint64_t)high - (uint64_t)low);
 }
 
 static bool whole_ns(const struct columns *c, uint32_t n)
@@ -95,29 +76,6 @@ static uint8_t split(struct columns *c, const struct lane_raw *ev, uint32_t n)
     return UNIT_NS;
 }
 
-/* Up to 8 bytes are written behind the column's end. */
-static uint8_t *put_column(uint8_t *p, const uint64_t *v, uint32_t n, uint64_t base, unsigned width)
-{
-    uint64_t open = 0; /* bits not yet complete as bytes */
-    unsigned nopen = 0;
-    if (!width)
-        return p;
-    if (width > WIDTH_MAX) {
-        for (uint32_t i = 0; i < n; i++, p += 8)
-            store64(p, v[i] - base);
-        return p;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        open |= (v[i] - base) << nopen;
-        store64(p, open);
-        nopen += width;
-        p += nopen >> 3;
-        open >>= nopen & ~7u;
-        nopen &= 7;
-    }
-    return p + (nopen > 0);
-}
-
 size_t lane_pack(const struct lane_raw *ev, uint32_t n, struct lane_block *b, uint8_t *out)
 {
     struct columns c;
@@ -134,25 +92,11 @@ size_t lane_pack(const struct lane_raw *ev, uint32_t n, struct lane_block *b, ui
     p = xp_varint_write(p, c.base[NAME]);
     p = xp_varint_write(p, xp_zigzag((int64_t)c.base[AT]));
     for (unsigned col = 0; col < COLUMNS; col++)
-        p = put_column(p, c.v[col], n, c.base[col], c.width[col]);
+        p = bits_put(p, c.v[col], n, c.base[col], c.width[col]);
     return (size_t)(p - out);
 }
 
 /* --- unpacking; our own bytes, always whole --- */
-
-#define ONES(n) (UINT64_MAX >> (64 - (n)))
-#define ONES8(n)                                                                                   \
-    ONES(n), ONES(n + 1), ONES(n + 2), ONES(n + 3), ONES(n + 4), ONES(n + 5), ONES(n + 6),         \
-        ONES(n + 7)
-
-static const uint64_t masks[65] = {0,         ONES8(1),  ONES8(9),  ONES8(17), ONES8(25),
-                                   ONES8(33), ONES8(41), ONES8(49), ONES8(57)};
-
-static inline uint64_t get(const uint8_t *column, unsigned width, uint32_t i)
-{
-    uint32_t bit = i * width;
-    return load64(column + (bit >> 3)) >> (bit & 7) & masks[width];
-}
 
 static const uint8_t *take(const uint8_t *p, uint64_t *v)
 {
@@ -175,7 +119,7 @@ void lane_unpack_open(struct lane_unpack *u, const struct lane_block *b)
     p = take(p, &at);
     for (unsigned col = 0; col < COLUMNS; col++) {
         u->column[col] = p;
-        p += (u->width[col] * (uint32_t)b->count + 7) / 8;
+        p += bits_bytes(u->width[col], b->count);
     }
     u->flags = b->flags;
     int64_t unit = b->flags & UNIT_NS ? 1000 : 1;
@@ -192,12 +136,13 @@ static inline __attribute__((always_inline)) void unpack_one(struct lane_unpack 
                                                              struct lane_event *ev)
 {
     uint32_t i = u->i++;
-    uint64_t gap = get(u->column[GAP], u->width[GAP], i) * unit;
-    uint64_t duration = get(u->column[DURATION], u->width[DURATION], i) * unit + u->duration_base;
+    uint64_t gap = bits_get(u->column[GAP], u->width[GAP], i) * unit;
+    uint64_t duration =
+        bits_get(u->column[DURATION], u->width[DURATION], i) * unit + u->duration_base;
     ev->begin_ps = (int64_t)((uint64_t)u->prev_end + (uint64_t)u->gap_base + gap);
     ev->end_ps = ev->begin_ps + (int64_t)duration;
-    ev->name = u->name_base + (uint32_t)get(u->column[NAME], u->width[NAME], i);
-    ev->at = u->prev_at + u->at_base + get(u->column[AT], u->width[AT], i);
+    ev->name = u->name_base + (uint32_t)bits_get(u->column[NAME], u->width[NAME], i);
+    ev->at = u->prev_at + u->at_base + bits_get(u->column[AT], u->width[AT], i);
     u->prev_end = ev->end_ps;
     u->prev_at = ev->at;
 }
@@ -207,35 +152,16 @@ void lane_unpack_next(struct lane_unpack *u, struct lane_event *ev)
     unpack_one(u, u->flags & UNIT_NS ? 1000 : 1, ev);
 }
 
-/* A column from one number on, in registers. */
-struct run {
-    const uint8_t *column;
-    uint64_t mask;
-    uint32_t bit, width;
-};
-
-static inline struct run run_open(const struct lane_unpack *u, unsigned col)
-{
-    return (struct run){u->column[col], masks[u->width[col]], u->i * u->width[col], u->width[col]};
-}
-
-static inline uint64_t run_next(struct run *r)
-{
-    uint64_t v = load64(r->column + (r->bit >> 3)) >> (r->bit & 7) & r->mask;
-    r->bit += r->width;
-    return v;
-}
-
 /* Two columns at a time: more do not fit the registers. */
 static inline __attribute__((always_inline)) void unpack_times(struct lane_unpack *u, uint64_t unit,
                                                                struct lane_event *ev, size_t n)
 {
-    struct run gaps = run_open(u, GAP), durations = run_open(u, DURATION);
+    struct bits_run gaps = bits_open(u, GAP), durations = bits_open(u, DURATION);
     uint64_t gap_base = (uint64_t)u->gap_base, duration_base = u->duration_base;
     uint64_t end = (uint64_t)u->prev_end;
     for (size_t i = 0; i < n; i++) {
-        uint64_t begin = end + gap_base + run_next(&gaps) * unit;
-        end = begin + duration_base + run_next(&durations) * unit;
+        uint64_t begin = end + gap_base + bits_next(&gaps) * unit;
+        end = begin + duration_base + bits_next(&durations) * unit;
         ev[i].begin_ps = (int64_t)begin;
         ev[i].end_ps = (int64_t)end;
     }
@@ -244,12 +170,12 @@ static inline __attribute__((always_inline)) void unpack_times(struct lane_unpac
 
 static inline void unpack_rest(struct lane_unpack *u, struct lane_event *ev, size_t n, uint64_t ord)
 {
-    struct run names = run_open(u, NAME), ats = run_open(u, AT);
+    struct bits_run names = bits_open(u, NAME), ats = bits_open(u, AT);
     uint64_t at = u->prev_at, at_base = u->at_base;
     uint32_t name_base = u->name_base;
     for (size_t i = 0; i < n; i++) {
-        at += at_base + run_next(&ats);
-        ev[i].name = name_base + (uint32_t)run_next(&names);
+        at += at_base + bits_next(&ats);
+        ev[i].name = name_base + (uint32_t)bits_next(&names);
         ev[i].at = at;
         ev[i].ord = ord + i;
     }
@@ -270,21 +196,24 @@ void lane_unpack_names(const struct lane_block *b, uint32_t *names)
 {
     struct lane_unpack u;
     lane_unpack_open(&u, b);
-    struct run run = run_open(&u, NAME);
+    struct bits_run run = bits_open(&u, NAME);
     for (uint32_t i = 0; i < b->count; i++)
-        names[i] = u.name_base + (uint32_t)run_next(&run);
+        names[i] = u.name_base + (uint32_t)bits_next(&run);
 }
 
+/* ends may be NULL. */
 static inline __attribute__((always_inline)) void
-unpack_begins(struct lane_unpack *u, uint64_t unit, int64_t *begins, size_t n)
+unpack_two(struct lane_unpack *u, uint64_t unit, int64_t *begins, int64_t *ends, size_t n)
 {
-    struct run gaps = run_open(u, GAP), durations = run_open(u, DURATION);
+    struct bits_run gaps = bits_open(u, GAP), durations = bits_open(u, DURATION);
     uint64_t gap_base = (uint64_t)u->gap_base, duration_base = u->duration_base;
     uint64_t end = (uint64_t)u->prev_end;
     for (size_t i = 0; i < n; i++) {
-        uint64_t begin = end + gap_base + run_next(&gaps) * unit;
-        end = begin + duration_base + run_next(&durations) * unit;
+        uint64_t begin = end + gap_base + bits_next(&gaps) * unit;
+        end = begin + duration_base + bits_next(&durations) * unit;
         begins[i] = (int64_t)begin;
+        if (ends)
+            ends[i] = (int64_t)end;
     }
 }
 
@@ -293,7 +222,17 @@ void lane_unpack_begins(const struct lane_block *b, int64_t *begins)
     struct lane_unpack u;
     lane_unpack_open(&u, b);
     if (u.flags & UNIT_NS)
-        unpack_begins(&u, 1000, begins, b->count);
+        unpack_two(&u, 1000, begins, NULL, b->count);
     else
-        unpack_begins(&u, 1, begins, b->count);
+        unpack_two(&u, 1, begins, NULL, b->count);
+}
+
+void lane_unpack_times(const struct lane_block *b, int64_t *begins, int64_t *ends)
+{
+    struct lane_unpack u;
+    lane_unpack_open(&u, b);
+    if (u.flags & UNIT_NS)
+        unpack_two(&u, 1000, begins, ends, b->count);
+    else
+        unpack_two(&u, 1, begins, ends, b->count);
 }

@@ -13,6 +13,7 @@ struct line_builder {
     int64_t end[LANE_MAX]; /* last end of each lane */
     int64_t low[LANE_MAX]; /* low[i] = min(end[0..i]): is any of these lanes free? */
     struct lane_pen *pens[LANE_MAX];
+    const struct lane_source *sources;
 };
 
 /* --- pens --- */
@@ -85,7 +86,11 @@ static bool flush_block(struct lane_pen *pen, bool last, struct xp_arena *scratc
     if (b->end_ps < pen->last_end)
         b->end_ps = pen->last_end;
     pen->last_end = b->end_ps;
-    size_t n = lane_pack(pen->ev, pen->n, b, packed);
+    size_t n = 0;
+    if (pen->sources)
+        n = lane_view_pack(pen->ev, pen->ref, pen->n, pen->sources, b, packed);
+    if (!n)
+        n = lane_pack(pen->ev, pen->n, b, packed);
     uint8_t *data = xp_bump_alloc(out, n + LANE_PACK_PAD, 1);
     if (!data)
         return false;
@@ -212,6 +217,14 @@ struct line_builder *line_builder_new(struct xp_arena *a)
     return b;
 }
 
+struct line_builder *line_builder_view(struct xp_arena *a, const struct lane_source *sources)
+{
+    struct line_builder *b = line_builder_new(a);
+    if (b)
+        b->sources = sources;
+    return b;
+}
+
 void line_builder_reset(struct line_builder *b)
 {
     for (uint32_t i = 0; i < b->nlanes; i++)
@@ -230,6 +243,7 @@ static bool open_lane(struct line_builder *b)
             return false;
         pen->cap = 0;
         pen->segs = NULL;
+        pen->sources = b->sources;
         lane_pen_reset(pen);
         b->pens[b->npens++] = pen;
     }
@@ -257,7 +271,8 @@ static inline uint32_t free_lane(struct line_builder *b, int64_t t)
     return i;
 }
 
-static inline enum xp_status add(struct line_builder *b, const struct lane_raw *ev)
+static inline enum xp_status add(struct line_builder *b, const struct lane_raw *ev,
+                                 const struct lane_ref *ref)
 {
     uint32_t i = free_lane(b, ev->begin_ps);
     if (i == LANE_MAX) {
@@ -268,6 +283,8 @@ static inline enum xp_status add(struct line_builder *b, const struct lane_raw *
     }
     if (!lane_pen_add(b->pens[i], ev, b->scratch, b->out))
         return XP_BUSY;
+    if (ref)
+        b->pens[i]->ref[b->pens[i]->n - 1] = *ref;
     if (ev->end_ps > b->end[i])
         b->end[i] = ev->end_ps;
     b->low[i] = i && b->low[i - 1] < b->end[i] ? b->low[i - 1] : b->end[i];
@@ -282,9 +299,24 @@ enum xp_status line_builder_add_many(struct line_builder *b, const struct lane_r
         b->last_end = ev[0].end_ps;
     }
     for (size_t i = 0; i < n; i++) {
-        XP_TRY(add(b, &ev[i]));
+        XP_TRY(add(b, &ev[i], NULL));
         if (ev[i].end_ps > b->last_end)
             b->last_end = ev[i].end_ps;
+    }
+    b->nevents += n;
+    return XP_OK;
+}
+
+enum xp_status line_builder_add_views(struct line_builder *b, const struct lane_view *ev, size_t n)
+{
+    if (n && !b->nevents) {
+        b->first_begin = ev[0].ev.begin_ps;
+        b->last_end = ev[0].ev.end_ps;
+    }
+    for (size_t i = 0; i < n; i++) {
+        XP_TRY(add(b, &ev[i].ev, &ev[i].ref));
+        if (ev[i].ev.end_ps > b->last_end)
+            b->last_end = ev[i].ev.end_ps;
     }
     b->nevents += n;
     return XP_OK;

@@ -181,6 +181,10 @@ enum xp_status line_builder_add(struct line_builder *b, int64_t begin_ps, int64_
                                 uint32_t name, uint64_t at);
 /* The same for many; their times lie within +-LANE_TIME_MAX. */
 enum xp_status line_builder_add_many(struct line_builder *b, const struct lane_raw *ev, size_t n);
+/* A builder of lines made of events of these lanes, which outlive them. */
+struct line_builder *line_builder_view(struct xp_arena *a, const struct lane_source *sources);
+/* Events in order of (begin, longer first), their times within +-LANE_TIME_MAX. */
+enum xp_status line_builder_add_views(struct line_builder *b, const struct lane_view *ev, size_t n);
 /* Fills lanes, nlanes, nevents, overflow of line (times: line time); b is used up. */
 enum xp_status line_builder_end(struct line_builder *b, struct part_line *line);
 

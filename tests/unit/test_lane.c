@@ -233,6 +233,105 @@ static void next_block_and_next_give_the_same_events(void **state)
     test_free(ev);
 }
 
+/* Events made of runs of the lanes' events, as derive/ makes them, some with times of their own. */
+static size_t make_views(const struct part_line *line, struct lane_view *v)
+{
+    size_t n = 0;
+    for (uint32_t k = 0; k < line->nlanes; k++) {
+        struct lane_event *all = unpack(line->lanes[k]);
+        for (uint64_t i = 0, run; i < lane_count(line->lanes[k]); i += run) {
+            run = 1 + rng() % (rng() % 9 ? 4 : 200);
+            uint64_t last = i + run - 1;
+            if (last >= lane_count(line->lanes[k]))
+                last = lane_count(line->lanes[k]) - 1;
+            struct lane_view x = {
+                .ev = {all[i].begin_ps + 5, all[last].end_ps + 5, 0, (uint32_t)(rng() % 300)},
+                .ref = {LANE_REF(k, i), LANE_REF(k, last), rng() % 4 ? 0 : (uint32_t)(rng() % 9)}};
+            x.ev.end_ps -= x.ref.cut_ns * 1000;
+            if (x.ev.end_ps < x.ev.begin_ps)
+                x.ev.end_ps = x.ev.begin_ps;
+            if (rng() % 400 == 0) {
+                x.ref.first = LANE_REF_NONE;
+                x.ev.end_ps++;
+            }
+            v[n++] = x;
+        }
+        test_free(all);
+    }
+    qsort(v, n, sizeof *v, by_time);
+    return n;
+}
+
+static void same_lane(const struct lane *l, const struct lane *view)
+{
+    struct lane_cursor a, b;
+    struct lane_event x, y, bx[LANE_BLOCK], by[LANE_BLOCK];
+    uint32_t nx[LANE_BLOCK], ny[LANE_BLOCK];
+    int64_t tx[LANE_BLOCK], ty[LANE_BLOCK];
+    assert_int_equal(lane_count(l), lane_count(view));
+    lane_seek_ord(&a, l, 0);
+    lane_seek_ord(&b, view, 0);
+    while (lane_next(&a, &x)) {
+        assert_true(lane_next(&b, &y));
+        same_event(&x, &y);
+    }
+    for (uint64_t i = 0; i < lane_nodes(l, 0); i++) {
+        lane_seek_ord(&a, l, i * LANE_BLOCK + rng() % 20);
+        lane_seek_ord(&b, view, a.ord);
+        size_t n = lane_next_block(&a, bx);
+        assert_int_equal(lane_next_block(&b, by), n);
+        for (size_t k = 0; k < n; k++)
+            same_event(&bx[k], &by[k]);
+        n = lane_names(l, i, nx);
+        assert_int_equal(lane_names(view, i, ny), n);
+        assert_int_equal(lane_begins(l, i, tx), lane_begins(view, i, ty));
+        assert_memory_equal(nx, ny, n * sizeof *nx);
+        assert_memory_equal(tx, ty, n * sizeof *tx);
+        int64_t t = tx[rng() % n] + (int64_t)(rng() % 30) - 1;
+        lane_seek(&a, l, t);
+        lane_seek(&b, view, t);
+        assert_int_equal(a.ord, b.ord);
+        assert_int_equal(lane_next(&a, &x), lane_next(&b, &y));
+        same_event(&x, &y);
+    }
+}
+
+static void a_view_gives_what_a_lane_of_its_own_would(void **state)
+{
+    (void)state;
+    uint64_t bytes[2] = {0};
+    for (int round = 0; round < 10; round++) {
+        size_t n = 20000;
+        struct lane_raw *ev = random_events(n, round % 2 ? 1000 : 7, n * 50, 20);
+        struct xp_arena *a = xp_arena_new(NULL);
+        struct part_line line = {0}, own = {0}, view = {0};
+        fill(&line, a, ev, n);
+        struct lane_source sources[LANE_MAX];
+        for (uint32_t k = 0; k < line.nlanes; k++)
+            sources[k] = (struct lane_source){line.lanes[k], 5};
+        struct lane_view *v = test_malloc(n * sizeof *v);
+        size_t nv = make_views(&line, v);
+        struct line_builder *b = line_builder_new(a), *w = line_builder_view(a, sources);
+        for (size_t i = 0; i < nv; i++)
+            assert_int_equal(line_builder_add_many(b, &v[i].ev, 1), XP_OK);
+        assert_int_equal(line_builder_add_views(w, v, nv), XP_OK);
+        assert_int_equal(line_builder_end(b, &own), XP_OK);
+        assert_int_equal(line_builder_end(w, &view), XP_OK);
+        assert_int_equal(own.nlanes, view.nlanes);
+        for (uint32_t k = 0; k < own.nlanes; k++) {
+            same_lane(own.lanes[k], view.lanes[k]);
+            for (uint64_t i = 0; i < own.lanes[k]->nblocks; i++) {
+                bytes[0] += lane_block(own.lanes[k], i)->bytes;
+                bytes[1] += lane_block(view.lanes[k], i)->bytes;
+            }
+        }
+        test_free(v);
+        xp_arena_free(a);
+        test_free(ev);
+    }
+    assert_true(bytes[1] < bytes[0]); /* some blocks are views */
+}
+
 static void events_beyond_the_last_lane_are_kept_and_counted(void **state)
 {
     (void)state;
@@ -343,6 +442,7 @@ int main(void)
         cmocka_unit_test(pyramid_nodes_equal_recomputation),
         cmocka_unit_test(seek_equals_linear_scan),
         cmocka_unit_test(next_block_and_next_give_the_same_events),
+        cmocka_unit_test(a_view_gives_what_a_lane_of_its_own_would),
         cmocka_unit_test(events_beyond_the_last_lane_are_kept_and_counted),
         cmocka_unit_test(extreme_times_survive),
         cmocka_unit_test(an_empty_line_has_no_lanes),
