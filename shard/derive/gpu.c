@@ -384,7 +384,7 @@ static bool stream_lines(struct gpu_work *g, int64_t id, uint32_t index)
         xp_buf_init(&b, 256);
         xp_buf_fmt(&b, "%s - from #%lld", line_names[i], (long long)id);
         ok = add_line(g, &g->lines[i], first + i, xp_buf_all(&b),
-                      (int64_t)index * BLOCK_DISPLAY + 2 + i, false);
+                      (int64_t)index * BLOCK_DISPLAY + 2 + i - (i > LINE_UNUSED), false);
         xp_buf_fini(&b);
     }
     for (int i = 0; i < LINES; i++) {

@@ -721,6 +721,12 @@ static size_t merge_steps(struct plane_event *ev, struct derive_span *spans, siz
     return kept ? kept : n;
 }
 
+/* Samples of counters are of no step. */
+static bool counters(const struct derive_work *w, const struct derive_line *l)
+{
+    return xp_span_eq(part_str(w->part, l->line->name), XP_SPAN_LIT("_counters_"));
+}
+
 static bool keep_steps(struct grouping *g, uint32_t plane)
 {
     struct derive_work *w = g->w;
@@ -760,7 +766,7 @@ static bool keep_steps(struct grouping *g, uint32_t plane)
         struct derive_line *l = line_of(g, i);
         if (l->plane != plane)
             continue;
-        l->group_by = DERIVE_GROUP_STEPS;
+        l->group_by = counters(w, l) ? DERIVE_GROUP_NONE : DERIVE_GROUP_STEPS;
         if (i != steps)
             continue;
         l->named_by_step = true;

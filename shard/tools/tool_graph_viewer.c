@@ -212,16 +212,11 @@ static enum xp_status answer_neighbours(struct request *r)
     return XP_OK;
 }
 
-/* --- Model Explorer's graph: XProf's open build has none, and says so without a word; for a node
- * that is not there it prints the module --- */
+/* --- Model Explorer's graph: XProf's open build has none, and says so without a word --- */
 
-static enum xp_status answer_me_graph(struct request *r)
+/* For a node that is not there, XProf prints the module. */
+static enum xp_status print_module(struct request *r, const struct hlo_module *m)
 {
-    struct hlo_module *m;
-
-    XP_TRY(load(r, &m));
-    if (find_instr(m, r->node) != HLO_NONE || find_comp(m, r->node) != HLO_NONE)
-        return fail(r, "");
     struct hlo_text t = {
         .m = m,
         .opt = hlo_text_default,
@@ -232,6 +227,16 @@ static enum xp_status answer_me_graph(struct request *r)
     };
     r->out->content_type = "text/plain";
     return hlo_text_module(&t, r->err);
+}
+
+static enum xp_status answer_me_graph(struct request *r)
+{
+    struct hlo_module *m;
+
+    XP_TRY(load(r, &m));
+    if (find_instr(m, r->node) != HLO_NONE || find_comp(m, r->node) != HLO_NONE)
+        return fail(r, "");
+    return print_module(r, m);
 }
 
 /* --- a custom call's program --- */
@@ -248,7 +253,7 @@ static enum xp_status answer_custom_call(struct request *r)
     XP_TRY(load(r, &m));
     uint32_t instr = find_instr(m, r->node);
     if (instr == HLO_NONE)
-        return fail(r, "Hlo Instruction not found.");
+        return print_module(r, m);
     struct xp_span config = hlo_backend_config(m, &m->instrs[instr]);
     if (config.n == 0)
         return fail(r, "Backend config not found");
