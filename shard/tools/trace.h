@@ -83,6 +83,7 @@ struct trace_moved {
 };
 
 struct trace_flows; /* trace_flows.c */
+struct trace_index; /* trace_index.c */
 
 struct trace_host {
     const struct derive *d;
@@ -95,9 +96,10 @@ struct trace_host {
     uint64_t nevents;
     int64_t begin_ps, end_ps;
     bool tpu;
-    const struct trace_flows *flows; /* hosts that are filtered */
-    struct vec events;               /* struct trace_event: the answer */
-    struct vec moved;                /* struct trace_moved */
+    const struct trace_flows *flows;  /* hosts that are filtered */
+    const struct trace_index *layers; /* hosts that are looked into closely; else NULL */
+    struct vec events;                /* struct trace_event: the answer */
+    struct vec moved;                 /* struct trace_moved */
 };
 
 struct trace_request {
@@ -174,6 +176,19 @@ struct trace_flows {
     uint32_t nrows, nevents;
 };
 enum xp_status trace_flows_get(struct trace_host *h, struct xp_error *err);
+/* The first of a row's flow events that begins at or after `begin_ps`. */
+static inline uint32_t trace_flow_at(const struct trace_flow_event *f, uint32_t n, int64_t begin_ps)
+{
+    uint32_t lo = 0;
+    while (lo < n) {
+        uint32_t mid = lo + (n - lo) / 2;
+        if (f[mid].begin_ps < begin_ps)
+            lo = mid + 1;
+        else
+            n = mid;
+    }
+    return lo;
+}
 /* The flow event of a row that `e` is, or NULL. */
 const struct trace_flow_event *trace_flow_find(const struct trace_flow_event *f, uint32_t n,
                                                const struct trace_event *e);
@@ -190,12 +205,20 @@ struct trace_window {
 enum xp_status trace_row_events(struct trace_host *h, uint32_t row, const struct trace_window *win,
                                 const struct trace *t, struct vec *out, struct xp_error *err);
 
-/* --- trace_start.c --- */
-/* Where the scan of each layer may begin for what is at or after before_ps. Layers from the
- * returned one on begin at their event of starts[0..layers); those before it with the row. */
-uint32_t trace_starts(const struct trace_host *h, const struct trace_row *row,
-                      const struct trace_flow_event *flows, uint32_t nflows, int64_t before_ps,
-                      uint32_t layers, struct trace_event *starts);
+/* --- trace_index.c --- */
+/* The layer of every event of the rows that are in order of time, half a byte each. */
+#define TRACE_LAYER_NONE 15 /* never shown, or asynchronous */
+struct trace_index_lane {
+    uint8_t *layers; /* two events a byte, the even one low */
+    uint8_t *least;  /* of each block */
+};
+struct trace_index {
+    struct trace_index_lane *lanes; /* as the host's */
+};
+enum xp_status trace_index_get(struct trace_host *h, struct xp_error *err);
+
+/* Need the row's loaded events be no array? With the index, trace_filter reads the lanes itself. */
+bool trace_row_streams(const struct trace_host *h, uint32_t row, bool full_dma);
 
 /* --- trace_strung.c --- */
 /* Finds out whether the row is strung, and if so what layers its events are in. */
@@ -214,7 +237,7 @@ bool trace_strung_events(const struct trace_strung *s, const struct trace_window
 
 /* --- trace_filter.c --- */
 /* Keeps what can be told apart; events[0..n) are those of each row in turn, bounds[row] their
- * begins. */
+ * begins. Rows that stream have none there. */
 enum xp_status trace_filter(struct trace_host *h, const struct trace_window *win,
                             const struct trace *t, const uint32_t *bounds, struct xp_error *err);
 

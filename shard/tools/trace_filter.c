@@ -1,26 +1,41 @@
-#include "shard/tools/trace.h"
 #include "shard/tools/trace_merge.h"
-#include "shard/tools/trace_vis.h"
+#include "shard/tools/trace_pile.h"
+#include "shard/tools/trace_stream.h"
 
 #include "lib/base/hash.h"
 
 /* The last filter, at the resolution asked for: the rule of trace_vis.h row by row. Flows couple
  * rows: the first event of one decides for the rest, so that flow events are visited in XProf's
- * order over all rows, and each row is brought up to them. */
+ * order over all rows, and each row is brought up to them.
+ *
+ * The events of a row lie in an array, or come from a stream, of which only those that are shown
+ * are ever copied. */
 
 struct filter_row {
-    struct trace_vis vis;
-    uint32_t at, end; /* events not looked at yet */
+    struct trace_pile pile;
+    int64_t last_flow;
+    bool has_flow;
+    bool in_order;
+    bool drop_middles;
+    uint32_t at, end; /* in ev: events not looked at yet */
+    bool streamed, open;
+    struct trace_stream in;
+    const struct trace_flow_event *middle; /* of the row's flow events: not before where `in` is */
+    struct vec out;                        /* struct trace_event: shown ones of the stream */
 };
 
 struct flow_key {
-    uint32_t event, row, device;
+    int64_t begin_ps, end_ps;
+    uint64_t at;
     uint64_t id;
+    uint32_t line;
+    uint32_t row, event; /* event: in ev, or in the row's flow events */
     uint8_t dir;
 };
 
 struct filter {
     struct trace_host *h;
+    const struct trace_window *win;
     struct trace_event *ev;
     int64_t res;
     struct filter_row *rows;
@@ -52,33 +67,54 @@ static bool in_order(const struct trace_event *ev, uint32_t n)
     return true;
 }
 
+static bool add_key(struct filter *f, uint32_t r, const struct trace_flow_event *x, uint32_t event)
+{
+    struct flow_key *key = vec_push(&f->keys, sizeof *key);
+    if (key)
+        *key = (struct flow_key){x->begin_ps, x->end_ps, x->at, x->id, x->line, r, event, x->dir};
+    return key;
+}
+
 /* Which events of a row belong to flows. */
 static bool find_keys(struct filter *f, uint32_t r)
 {
-    const struct trace_row *row = &VEC(f->h->rows, struct trace_row)[r];
     const struct trace_flow_row *fr = &f->h->flows->rows[r];
     const struct trace_flow_event *fl = f->h->flows->events + fr->first;
     for (uint32_t i = f->rows[r].at; fr->n && i < f->rows[r].end; i++) {
         const struct trace_event *e = &f->ev[i];
         const struct trace_flow_event *x = trace_flow_find(fl, fr->n, e);
-        if (!x || x->async || e->middle)
-            continue;
-        struct flow_key *key = vec_push(&f->keys, sizeof *key);
-        if (!key)
+        if (x && x->line == e->line && !x->async && !e->middle && !add_key(f, r, x, i))
             return false;
-        *key = (struct flow_key){i, r, row->device, x->id, x->dir};
+    }
+    return true;
+}
+
+/* The same for a stream, which is not read for it. */
+static bool stream_keys(struct filter *f, uint32_t r)
+{
+    const struct trace_flow_row *fr = &f->h->flows->rows[r];
+    const struct trace_flow_event *fl = f->h->flows->events + fr->first;
+    uint32_t i = trace_flow_at(fl, fr->n, trace_add(f->win->begin_ps, -fr->longest_ps));
+    f->rows[r].middle = fl + i;
+    for (; i < fr->n && fl[i].begin_ps <= f->win->end_ps; i++) {
+        const struct trace_flow_event *x = &fl[i];
+        if (x->async || x->layer > f->win->layer || x->end_ps < f->win->begin_ps ||
+            (f->rows[r].drop_middles && x->dir == DERIVE_DIR_BOTH))
+            continue;
+        if (!add_key(f, r, x, i))
+            return false;
     }
     return true;
 }
 
 static int key_order(const void *a, const void *b, void *ctx)
 {
+    (void)ctx;
     const struct flow_key *x = a, *y = b;
-    const struct trace_event *ev = ctx, *ex = &ev[x->event], *ey = &ev[y->event];
-    if (ex->begin_ps != ey->begin_ps)
-        return ex->begin_ps < ey->begin_ps ? -1 : 1;
-    if (ex->end_ps != ey->end_ps)
-        return ex->end_ps > ey->end_ps ? -1 : 1;
+    if (x->begin_ps != y->begin_ps)
+        return x->begin_ps < y->begin_ps ? -1 : 1;
+    if (x->end_ps != y->end_ps)
+        return x->end_ps > y->end_ps ? -1 : 1;
     if (x->row != y->row) /* rows are in order of (device, thread) */
         return x->row < y->row ? -1 : 1;
     return (x->event > y->event) - (x->event < y->event);
@@ -93,10 +129,25 @@ static uint8_t *flow_state(struct filter *f, uint64_t id)
     return &f->flow_states[i];
 }
 
-static void set_end(struct filter *f, struct filter_row *r, size_t depth,
-                    const struct trace_event *e)
+/* Is an event that belongs to no flow shown? */
+static bool shows(struct filter *f, struct filter_row *r, int64_t begin_ps, int64_t end_ps)
 {
-    f->ok = f->ok && trace_vis_show(&r->vis, depth, e->end_ps);
+    trace_pile_depth(&r->pile, begin_ps, r->in_order);
+    if (end_ps - begin_ps < f->res && !trace_pile_apart(&r->pile, begin_ps, f->res))
+        return false;
+    f->ok = f->ok && trace_pile_show(&r->pile, end_ps);
+    return true;
+}
+
+static bool shows_track(struct filter *f, const struct trace_event *e)
+{
+    uint32_t t = e->track - 1;
+    bool shown = !f->has_last[t] || e->begin_ps - f->last[t] >= f->res;
+    if (shown) {
+        f->last[t] = e->begin_ps;
+        f->has_last[t] = true;
+    }
+    return shown;
 }
 
 /* Events of a row up to `until` that belong to no flow. */
@@ -104,56 +155,139 @@ static void bring_row(struct filter *f, struct filter_row *r, uint32_t until)
 {
     for (; r->at < until; r->at++) {
         const struct trace_event *e = &f->ev[r->at];
-        if (e->middle) {
-            f->shown[r->at] = true;
-            continue;
-        }
-        if (e->track) {
-            uint32_t t = e->track - 1;
-            f->shown[r->at] = !f->has_last[t] || e->begin_ps - f->last[t] >= f->res;
-            if (f->shown[r->at]) {
-                f->last[t] = e->begin_ps;
-                f->has_last[t] = true;
-            }
-            continue;
-        }
-        size_t depth = trace_vis_depth(&r->vis, e->begin_ps);
-        f->shown[r->at] = e->end_ps - e->begin_ps >= f->res ||
-                          trace_vis_apart(&r->vis, depth, e->begin_ps, f->res);
-        if (f->shown[r->at])
-            set_end(f, r, depth, e);
+        f->shown[r->at] =
+            e->middle || (e->track ? shows_track(f, e) : shows(f, r, e->begin_ps, e->end_ps));
     }
+}
+
+static void take(struct filter *f, struct filter_row *r)
+{
+    struct trace_event *e = vec_push(&r->out, sizeof *e);
+    if (e)
+        *e = trace_stream_event(r->in.now);
+    else
+        f->ok = false;
+}
+
+/* Is the stream at the middle of a flow, which is not shown? */
+static bool at_middle(struct filter *f, struct filter_row *r, const struct flow_key *key)
+{
+    const struct trace_flow_row *fr = &f->h->flows->rows[r - f->rows];
+    const struct trace_flow_event *end = f->h->flows->events + fr->first + fr->n;
+    while (r->middle < end && r->middle->begin_ps < key->begin_ps)
+        r->middle++;
+    for (const struct trace_flow_event *x = r->middle; x < end && x->begin_ps == key->begin_ps; x++)
+        if (x->at == key->at && x->line == key->line)
+            return x->dir == DERIVE_DIR_BOTH;
+    return false;
+}
+
+static bool reached(const struct flow_key *e, const struct flow_key *key)
+{
+    if (e->begin_ps != key->begin_ps)
+        return e->begin_ps > key->begin_ps;
+    if (e->end_ps != key->end_ps)
+        return e->end_ps < key->end_ps;
+    /* a derived event may have the flow event's place in the file */
+    return e->at == key->at ? e->line == key->line : e->at > key->at;
+}
+
+/* Reads the row's stream up to the event of `until`, or to its end. */
+static void bring_stream(struct filter *f, struct filter_row *r, const struct flow_key *until)
+{
+    if (!r->open) {
+        r->open = true;
+        f->ok = f->ok && trace_stream_open(&r->in, f->h, (uint32_t)(r - f->rows), f->win);
+    }
+    for (; f->ok && r->in.now; trace_stream_step(&r->in)) {
+        const struct lane_event *e = trace_stream_at(r->in.now);
+        int64_t base = r->in.now->lane->base_ps;
+        struct flow_key key = {
+            base + e->begin_ps, base + e->end_ps, e->at, 0, r->in.now->lane->line, 0, 0, 0};
+        if (until && reached(&key, until))
+            return;
+        if (!(r->drop_middles && at_middle(f, r, &key)) && shows(f, r, key.begin_ps, key.end_ps))
+            take(f, r);
+    }
+}
+
+/* Brings the row to the event of the flow; false if it is not there. */
+static bool bring(struct filter *f, struct filter_row *r, const struct flow_key *key)
+{
+    if (!r->streamed) {
+        bring_row(f, r, key->event);
+        return true;
+    }
+    bring_stream(f, r, key);
+    return f->ok && r->in.now && trace_stream_at(r->in.now)->at == key->at &&
+           r->in.now->lane->line == key->line;
+}
+
+static void settle_flow(struct filter *f, struct filter_row *r, const struct flow_key *key,
+                        bool shown)
+{
+    if (r->streamed) {
+        if (shown)
+            take(f, r);
+        trace_stream_step(&r->in);
+    } else {
+        f->shown[key->event] = shown;
+        r->at = key->event + 1;
+    }
+}
+
+/* XProf's difference is unsigned: an arrow that ends before the last one does is far from it. */
+static bool arrow_apart(const struct filter *f, const struct filter_row *r, int64_t end_ps)
+{
+    return !r->has_flow || (uint64_t)end_ps - (uint64_t)r->last_flow >= (uint64_t)f->res;
 }
 
 static void visit_flow(struct filter *f, const struct flow_key *key)
 {
     struct filter_row *r = &f->rows[key->row];
-    const struct trace_event *e = &f->ev[key->event];
-    bring_row(f, r, key->event);
-    size_t depth = trace_vis_depth(&r->vis, e->begin_ps);
+    if (!bring(f, r, key))
+        return;
+    trace_pile_depth(&r->pile, key->begin_ps, r->in_order);
     bool shown =
-        e->end_ps - e->begin_ps >= f->res || trace_vis_apart(&r->vis, depth, e->begin_ps, f->res);
+        key->end_ps - key->begin_ps >= f->res || trace_pile_apart(&r->pile, key->begin_ps, f->res);
     uint8_t *state = flow_state(f, key->id);
     bool fresh = !*state;
     if (fresh)
         *state = shown ? 2 : 1;
     if (!shown) {
-        if (fresh && trace_vis_flow_apart(&r->vis, e->end_ps, f->res))
+        if (fresh && arrow_apart(f, r, key->end_ps))
             *state = 2;
         shown = *state == 2;
     }
     if (key->dir == DERIVE_DIR_IN)
         *state = 0;
     if (shown) {
-        r->vis.last_flow = e->end_ps;
-        r->vis.has_flow = true;
-        set_end(f, r, depth, e);
+        r->last_flow = key->end_ps;
+        r->has_flow = true;
+        f->ok = f->ok && trace_pile_show(&r->pile, key->end_ps);
     }
-    f->shown[key->event] = shown;
-    r->at = key->event + 1;
+    settle_flow(f, r, key, shown);
 }
 
-static bool filter_init(struct filter *f, const uint32_t *bounds)
+static bool row_init(struct filter *f, uint32_t r, const uint32_t *bounds, bool full_dma)
+{
+    struct trace_host *h = f->h;
+    struct filter_row *x = &f->rows[r];
+    const struct trace_row *row = &VEC(h->rows, struct trace_row)[r];
+    x->at = bounds[r];
+    x->end = bounds[r + 1];
+    x->streamed = trace_row_streams(h, r, full_dma);
+    x->drop_middles = VEC(h->devices, struct trace_device)[row->device].tpu && h->flows->rows[r].n;
+    x->in_order = !(h->flows && h->flows->strung[r].n);
+    if (x->streamed)
+        return stream_keys(f, r);
+    uint32_t n = x->end - x->at;
+    if (n && x->in_order && !in_order(f->ev + x->at, n))
+        qsort(f->ev + x->at, n, sizeof *f->ev, event_order);
+    return !h->flows || find_keys(f, r);
+}
+
+static bool filter_init(struct filter *f, const uint32_t *bounds, bool full_dma)
 {
     struct trace_host *h = f->h;
     f->ev = h->events.p;
@@ -163,16 +297,9 @@ static bool filter_init(struct filter *f, const uint32_t *bounds)
     f->has_last = calloc(h->tracks.n + 1, sizeof *f->has_last);
     if (!f->rows || !f->shown || !f->last || !f->has_last)
         return false;
-    for (uint32_t r = 0; r < h->rows.n; r++) {
-        f->rows[r].at = bounds[r];
-        f->rows[r].end = bounds[r + 1];
-        uint32_t n = bounds[r + 1] - bounds[r];
-        bool strung = h->flows && h->flows->strung[r].n;
-        if (n && !strung && !in_order(f->ev + bounds[r], n))
-            qsort(f->ev + bounds[r], n, sizeof *f->ev, event_order);
-        if (h->flows && !find_keys(f, r))
+    for (uint32_t r = 0; r < h->rows.n; r++)
+        if (!row_init(f, r, bounds, full_dma))
             return false;
-    }
     size_t size = 16;
     while (size < f->keys.n * 2 + 1)
         size *= 2;
@@ -182,31 +309,70 @@ static bool filter_init(struct filter *f, const uint32_t *bounds)
     return f->flow_ids && f->flow_states;
 }
 
+static void filter_fini(struct filter *f)
+{
+    for (uint32_t r = 0; f->rows && r < f->h->rows.n; r++) {
+        free(f->rows[r].pile.e);
+        vec_free(&f->rows[r].out);
+        if (f->rows[r].open)
+            trace_stream_close(&f->rows[r].in);
+    }
+    free(f->rows);
+    free(f->shown);
+    free(f->last);
+    free(f->has_last);
+    free(f->flow_ids);
+    free(f->flow_states);
+    vec_free(&f->keys);
+}
+
+/* Whatever is left of a row. */
+static void end_row(struct filter *f, struct filter_row *r)
+{
+    if (!r->streamed) {
+        bring_row(f, r, r->end);
+        return;
+    }
+    bring_stream(f, r, NULL);
+    trace_stream_close(&r->in);
+    r->open = false;
+}
+
+/* What is shown, row by row, in the place of what was loaded. */
+static bool collect(struct filter *f, const uint32_t *bounds)
+{
+    struct trace_host *h = f->h;
+    size_t n = h->events.n;
+    for (uint32_t r = 0; r < h->rows.n; r++)
+        n += f->rows[r].out.n;
+    struct trace_event *kept = malloc((n + 1) * sizeof *kept), *to = kept;
+    if (!kept)
+        return false;
+    for (uint32_t r = 0; r < h->rows.n; r++) {
+        const struct vec *out = &f->rows[r].out;
+        for (uint32_t i = bounds[r]; i < bounds[r + 1]; i++)
+            if (f->shown[i])
+                *to++ = f->ev[i];
+        if (out->n)
+            memcpy(to, out->p, out->n * sizeof *to);
+        to += out->n;
+    }
+    vec_free(&h->events);
+    h->events = (struct vec){kept, (size_t)(to - kept), n + 1};
+    return true;
+}
+
 enum xp_status trace_filter(struct trace_host *h, const struct trace_window *win,
                             const struct trace *t, const uint32_t *bounds, struct xp_error *err)
 {
-    (void)t;
-    struct filter f = {.h = h, .res = win->resolution_ps, .ok = true};
-    f.ok = filter_init(&f, bounds);
-    f.ok = f.ok && trace_merge_sort(f.keys.p, f.keys.n, sizeof(struct flow_key), key_order, f.ev);
+    struct filter f = {.h = h, .win = win, .res = win->resolution_ps, .ok = true};
+    f.ok = filter_init(&f, bounds, t->req.full_dma);
+    f.ok = f.ok && trace_merge_sort(f.keys.p, f.keys.n, sizeof(struct flow_key), key_order, NULL);
     for (size_t i = 0; f.ok && i < f.keys.n; i++)
         visit_flow(&f, &VEC(f.keys, struct flow_key)[i]);
     for (uint32_t r = 0; f.ok && r < h->rows.n; r++)
-        bring_row(&f, &f.rows[r], f.rows[r].end);
-    size_t kept = 0;
-    for (size_t i = 0; f.ok && i < h->events.n; i++)
-        if (f.shown[i])
-            f.ev[kept++] = f.ev[i];
-    if (f.ok)
-        h->events.n = kept;
-    for (uint32_t r = 0; f.rows && r < h->rows.n; r++)
-        vec_free(&f.rows[r].vis.ends);
-    free(f.rows);
-    free(f.shown);
-    free(f.last);
-    free(f.has_last);
-    free(f.flow_ids);
-    free(f.flow_states);
-    vec_free(&f.keys);
+        end_row(&f, &f.rows[r]);
+    f.ok = f.ok && collect(&f, bounds);
+    filter_fini(&f);
     return f.ok ? XP_OK : trace_busy(err);
 }

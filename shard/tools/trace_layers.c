@@ -1,4 +1,4 @@
-#include "shard/tools/trace.h"
+#include "shard/tools/trace_stream.h"
 #include "shard/tools/trace_vis.h"
 
 /* The events of one row that are loaded.
@@ -11,9 +11,8 @@
  * would be shown again. So the scan asks its lanes for the next event that begins after that
  * instant or is long, and steps over all others by the lanes' pyramids.
  *
- * For a window, the scan of a layer need not begin where the row does: after an event that nothing
- * spans, and that is shown for sure, the layer's stack is known. Each layer begins at the last such
- * event before the window, so that only coarse layers, of few events, come from far. */
+ * It begins where the row does. Who looks closely has an index instead (trace_index.c), and reads
+ * the lanes near the window only. */
 
 #define LAYERS_MAX TRACE_LAST_LAYER
 
@@ -43,10 +42,8 @@ struct scan {
     struct scan_lane *lanes;
     uint32_t nlanes;
     struct trace_vis vis[LAYERS_MAX];
-    int64_t from[LAYERS_MAX];             /* when a short event would be shown */
-    int layers;                           /* that have begun */
-    struct trace_event start[LAYERS_MAX]; /* where those that have not begin */
-    int nstarts;                          /* layers in all */
+    int64_t from[LAYERS_MAX]; /* when a short event would be shown */
+    int layers;
     const struct trace_flow_event *flows;
     const uint32_t *coarse;
     uint32_t nflows, flow, flow_next; /* passed; next that is loaded */
@@ -241,8 +238,7 @@ static const struct trace_flow_event *flow_of(struct scan *s, const struct trace
 {
     s->flow = flow_at(s, s->flow, ev);
     const struct trace_flow_event *f = s->flow < s->nflows ? &s->flows[s->flow] : NULL;
-    return f && f->at == ev->at && f->begin_ps == ev->begin_ps && f->end_ps == ev->end_ps ? f
-                                                                                          : NULL;
+    return f && f->at == ev->at && f->line == ev->line ? f : NULL;
 }
 
 static bool overlaps(const struct trace_window *win, int64_t begin_ps, int64_t end_ps)
@@ -344,45 +340,15 @@ static const struct trace_event *scan_next(struct scan *s, const struct trace_ev
     return best ? &best->next : NULL;
 }
 
-static uint32_t coarse_at(const struct scan *s, uint32_t flow)
-{
-    uint32_t lo = 0, hi = s->ncoarse;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (s->coarse[mid] < flow)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
-/* Begins the layers that begin no later than `next`; false when there are none. */
-static bool begin_layers(struct scan *s, const struct trace_event *next, struct trace_event *at)
-{
-    if (s->layers == s->nstarts || (next && event_cmp(&s->start[s->layers], next) > 0))
-        return false;
-    *at = s->start[s->layers];
-    while (s->layers < s->nstarts && event_cmp(&s->start[s->layers], at) == 0)
-        s->layers++;
-    for (uint32_t i = 0; i < s->nlanes; i++)
-        s->lanes[i].next_from = INT64_MAX;
-    s->flow = s->flow_next = flow_at(s, 0, at);
-    s->coarse_next = coarse_at(s, s->flow);
-    return true;
-}
-
 static bool scan_run(struct scan *s)
 {
     struct trace_event last;
     bool any = false;
     for (uint64_t steps = 0;; steps++) {
-        const struct trace_event *next = s->layers ? scan_next(s, any ? &last : NULL) : NULL;
-        if (!begin_layers(s, next, &last)) {
-            if (!next || next->begin_ps > s->win->end_ps)
-                return true;
-            last = *next;
-        }
+        const struct trace_event *next = scan_next(s, any ? &last : NULL);
+        if (!next || next->begin_ps > s->win->end_ps)
+            return true;
+        last = *next;
         any = true;
         if (!visit(s, &last))
             return false;
@@ -391,12 +357,8 @@ static bool scan_run(struct scan *s)
     }
 }
 
-static bool scan_init(struct scan *s, const struct trace_row *row, const struct trace_window *win)
+static bool scan_init(struct scan *s, const struct trace_row *row)
 {
-    s->layers = s->nstarts;
-    if (!win->instant && (!s->nflows || s->drop_middles || !s->tpu))
-        s->layers = (int)trace_starts(s->h, row, s->flows, s->nflows, win->begin_ps,
-                                      (uint32_t)s->nstarts, s->start);
     s->lanes = calloc(row->nlanes + 1, sizeof *s->lanes);
     for (uint32_t i = 0; s->lanes && i < row->nlanes; i++) {
         const struct trace_lane *tl = &VEC(s->h->lanes, struct trace_lane)[row->first_lane + i];
@@ -414,7 +376,7 @@ static bool scan_init(struct scan *s, const struct trace_row *row, const struct 
         l->ahead->block = UINT64_MAX;
         block_load(l, l->at, 0);
     }
-    for (int z = 0; z < s->nstarts; z++)
+    for (int z = 0; z < s->layers; z++)
         s->from[z] = INT64_MIN;
     return s->lanes;
 }
@@ -441,7 +403,7 @@ static bool async_layers(struct scan *s, const struct trace_row *row)
         if (f->begin_ps > s->win->end_ps)
             break;
         bool middle = f->dir == DERIVE_DIR_BOTH && s->tpu;
-        if (!f->async || f->layer >= s->nstarts ||
+        if (!f->async || f->layer >= s->layers ||
             (!middle && !overlaps(s->win, f->begin_ps, f->end_ps)))
             continue;
         struct trace_event ev = {f->begin_ps, f->end_ps, f->at, f->name, f->line, 0, 0, 0, false};
@@ -466,11 +428,25 @@ static bool all_async(const struct trace_host *h, uint32_t r)
     return n == h->flows->rows[r].nasync;
 }
 
+static bool row_indexed(struct scan *s, uint32_t r)
+{
+    struct trace_stream in;
+    bool ok = trace_stream_open(&in, s->h, r, s->win);
+    for (; ok && in.now; trace_stream_step(&in)) {
+        struct trace_event e = trace_stream_event(in.now);
+        const struct trace_flow_event *f = s->nflows && s->drop_middles ? flow_of(s, &e) : NULL;
+        if (!f || f->dir != DERIVE_DIR_BOTH)
+            ok = push(s, &e);
+    }
+    trace_stream_close(&in);
+    return ok;
+}
+
 static bool row_layers(struct trace_host *h, uint32_t r, const struct trace_window *win,
                        const struct trace *t, struct vec *out)
 {
     const struct trace_row *row = &VEC(h->rows, struct trace_row)[r];
-    struct scan s = {.h = h, .win = win, .t = t, .nstarts = win->layer + 1, .out = out};
+    struct scan s = {.h = h, .win = win, .t = t, .layers = win->layer + 1, .out = out};
     s.may_hide = row->may_hide;
     s.tpu = VEC(h->devices, struct trace_device)[row->device].tpu;
     s.drop_middles = s.tpu && !t->req.full_dma;
@@ -483,8 +459,10 @@ static bool row_layers(struct trace_host *h, uint32_t r, const struct trace_wind
     bool ok = true;
     if (strung->n)
         ok = trace_strung_events(strung, win, out);
+    else if (h->layers && !(s.nflows && s.tpu && t->req.full_dma))
+        ok = row_indexed(&s, r);
     else if (!all_async(h, r))
-        ok = scan_init(&s, row, win) && scan_run(&s);
+        ok = scan_init(&s, row) && scan_run(&s);
     ok = ok && (!row->may_async || async_layers(&s, row));
     scan_fini(&s);
     return ok;
@@ -578,6 +556,14 @@ static bool row_all(struct trace_host *h, uint32_t r, const struct trace_window 
             return false;
     }
     return true;
+}
+
+bool trace_row_streams(const struct trace_host *h, uint32_t r, bool full_dma)
+{
+    const struct trace_row *row = &VEC(h->rows, struct trace_row)[r];
+    bool middles = full_dma && VEC(h->devices, struct trace_device)[row->device].tpu;
+    return h->layers && !row->counter && !row->may_async && !h->flows->strung[r].n &&
+           !(middles && h->flows->rows[r].n);
 }
 
 enum xp_status trace_row_events(struct trace_host *h, uint32_t row, const struct trace_window *win,

@@ -31,18 +31,30 @@ static void window_of(const struct trace *t, const struct trace_host *h, struct 
             w->layer = i;
 }
 
+/* Who looks at everything does not need the index, which takes a walk over everything. */
+static void get_index(struct trace_host *h, const struct trace_window *win)
+{
+    struct xp_error none;
+    if (win->filtered && !win->instant && win->resolution_ps && win->layer < TRACE_LAST_LAYER &&
+        (win->end_ps - win->begin_ps) <= (h->end_ps - h->begin_ps) / 2 &&
+        trace_index_get(h, &none) != XP_OK)
+        h->layers = NULL; /* the budget is spent: it goes without */
+}
+
 enum xp_status trace_select_window(struct trace *t, struct trace_host *h)
 {
     struct trace_window win;
     window_of(t, h, &win);
     if (win.filtered)
         XP_TRY(trace_flows_get(h, t->err));
+    get_index(h, &win);
     uint32_t *bounds = calloc(h->rows.n + 1, sizeof *bounds);
     if (!bounds)
         return trace_busy(t->err);
     enum xp_status st = XP_OK;
     for (uint32_t r = 0; st == XP_OK && r < h->rows.n; r++) {
-        st = trace_row_events(h, r, &win, t, &h->events, t->err);
+        if (!trace_row_streams(h, r, t->req.full_dma))
+            st = trace_row_events(h, r, &win, t, &h->events, t->err);
         bounds[r + 1] = (uint32_t)h->events.n;
         if (out_cancelled(t->out))
             st = xp_fail(t->err, XP_CANCELLED, 0, "nobody waits for the trace any more");

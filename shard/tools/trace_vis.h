@@ -7,6 +7,8 @@
 #ifndef SHARD_TRACE_VIS_H
 #define SHARD_TRACE_VIS_H
 
+#include <stdbool.h>
+
 #include "shard/derive/vec.h"
 
 struct trace_vis_end {
