@@ -1,4 +1,5 @@
 #include "server/api.h"
+#include "server/upstream.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -304,31 +305,50 @@ static int64_t resident_bytes(void)
     return (int64_t)resident * sysconf(_SC_PAGESIZE);
 }
 
-void api_status(struct ask *ask)
+static void write_shard_stats(struct xp_json *j, struct shard *shard)
 {
     struct shard_stats st;
+    shard_stats(shard, &st);
+    key_i64(j, "budget_bytes", (int64_t)st.budget);
+    key_i64(j, "profile_bytes", (int64_t)st.bytes);
+    key_i64(j, "parts", (int64_t)st.parts);
+    key_i64(j, "pinned", (int64_t)st.pinned);
+    key_i64(j, "hits", (int64_t)st.hits);
+    key_i64(j, "loads", (int64_t)st.loads);
+    key_i64(j, "evictions", (int64_t)st.evictions);
+    key_i64(j, "refused", (int64_t)st.refused);
+    key_i64(j, "cancelled", (int64_t)st.cancelled);
+    key_i64(j, "known", (int64_t)st.known);
+}
+
+static void write_upstream_stats(struct xp_json *j, struct upstream *upstream)
+{
+    struct upstream_stats st;
+    upstream_stats(upstream, &st);
+    key_i64(j, "shards", (int64_t)st.members);
+    key_i64(j, "asks", (int64_t)st.asks);
+    key_i64(j, "retries", (int64_t)st.retries);
+    key_i64(j, "failed", (int64_t)st.failed);
+}
+
+void api_status(struct ask *ask)
+{
     struct xp_buf body;
     struct xp_json j;
 
-    shard_stats(ask->app->shard, &st);
     xp_buf_init(&body, JSON_MAX);
     xp_json_init(&j, &body);
     xp_json_obj(&j);
     key_str(&j, "product", "xprofd");
     key_str(&j, "version", ask->app->version);
+    key_str(&j, "role", ask->app->upstream ? "frontend" : "all");
     key_str(&j, "location", ask->app->location);
     key_i64(&j, "uptime_ms", (int64_t)((xp_now_ns() - ask->app->started_ns) / 1000000));
     key_i64(&j, "resident_bytes", resident_bytes());
-    key_i64(&j, "budget_bytes", (int64_t)st.budget);
-    key_i64(&j, "profile_bytes", (int64_t)st.bytes);
-    key_i64(&j, "parts", (int64_t)st.parts);
-    key_i64(&j, "pinned", (int64_t)st.pinned);
-    key_i64(&j, "hits", (int64_t)st.hits);
-    key_i64(&j, "loads", (int64_t)st.loads);
-    key_i64(&j, "evictions", (int64_t)st.evictions);
-    key_i64(&j, "refused", (int64_t)st.refused);
-    key_i64(&j, "cancelled", (int64_t)st.cancelled);
-    key_i64(&j, "known", (int64_t)st.known);
+    if (ask->app->upstream)
+        write_upstream_stats(&j, ask->app->upstream);
+    else
+        write_shard_stats(&j, ask->app->shard);
     xp_json_obj_end(&j);
     ask_json(ask, &body);
 }

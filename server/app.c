@@ -10,6 +10,7 @@
 #include "server/ask.h"
 #include "server/pages.h"
 #include "server/stock.h"
+#include "server/upstream.h"
 #include "server/warm.h"
 #include "server/xprof.h"
 
@@ -45,10 +46,16 @@ static const struct route *find_route(const struct route *routes, size_t n, stru
 
 /* --- life --- */
 
+uint64_t app_memory_budget(const struct options *o)
+{
+    if (o->memory_budget)
+        return (uint64_t)o->memory_budget;
+    return (uint64_t)((double)options_memory_limit() * BUDGET_SHARE);
+}
+
 enum xp_status app_new(const struct options *o, const char *version, struct xp_workers *workers,
                        struct app **out, struct xp_error *err)
 {
-    uint64_t budget = (uint64_t)o->memory_budget;
     struct app *app = calloc(1, sizeof *app);
 
     XP_ASSERT(app);
@@ -59,17 +66,22 @@ enum xp_status app_new(const struct options *o, const char *version, struct xp_w
     enum xp_status status = xp_store_open_path(o->logdir, &app->store, err);
     if (status == XP_OK && o->ui)
         status = stock_open(o->ui + strlen("stock="), &app->stock, err);
+    if (status == XP_OK && o->rpc_key)
+        status = xp_sign_open(o->rpc_key, &app->keys, err);
+    if (status == XP_OK && o->role == ROLE_FRONTEND)
+        status = upstream_new(&(struct upstream_config){o->shards, app->keys}, &app->upstream, err);
     if (status != XP_OK) {
         if (app->store)
             xp_store_free(app->store);
+        stock_free(app->stock);
+        xp_sign_close(app->keys);
         free(app);
         return status;
     }
-    if (!budget)
-        budget = (uint64_t)((double)options_memory_limit() * BUDGET_SHARE);
     app->runs = run_index_new(&app->store, 1);
     XP_ASSERT(app->runs);
-    app->shard = shard_new(workers, budget);
+    if (!app->upstream)
+        app->shard = shard_new(workers, app_memory_budget(o));
     app->warm = warm_new();
     *out = app;
     return XP_OK;
@@ -87,6 +99,8 @@ void app_free(struct app *app)
     while (atomic_load(&app->asks) > 0)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     shard_free(app->shard);
+    upstream_free(app->upstream);
+    xp_sign_close(app->keys);
     warm_free(app->warm);
     run_index_free(app->runs);
     xp_store_free(app->store);

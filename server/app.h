@@ -17,6 +17,8 @@ struct app;
 /* version is static. */
 enum xp_status app_new(const struct options *o, const char *version, struct xp_workers *workers,
                        struct app **out, struct xp_error *err);
+/* Bytes for profiles: what was asked for, or a share of what the machine or cgroup has. */
+uint64_t app_memory_budget(const struct options *o);
 void app_stop(struct app *app);
 void app_free(struct app *app);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "lib/base/hash.h"
+#include "server/upstream.h"
 
 #define FILE_NAME_MAX 1024
 
@@ -267,6 +268,14 @@ static bool client_has_it(struct ask *ask, uint64_t version)
     return true;
 }
 
+void app_call(struct app *app, const struct shard_request *req, shard_answer_fn fn, void *ctx)
+{
+    if (app->upstream)
+        upstream_call(app->upstream, req, fn, ctx);
+    else
+        shard_call(app->shard, req, fn, ctx);
+}
+
 void ask_shard(struct ask *ask, const struct shard_object *objects, size_t n)
 {
     if (client_has_it(ask, version_of(objects, n)))
@@ -285,5 +294,5 @@ void ask_shard(struct ask *ask, const struct shard_object *objects, size_t n)
         .gzip = ask->gzip,
         .cancel = http_cancel_flag(ask->ex),
     };
-    shard_call(ask->app->shard, &req, on_shard_answer, ask);
+    app_call(ask->app, &req, on_shard_answer, ask);
 }

@@ -27,7 +27,9 @@ struct route {
 
 struct app {
     struct xp_workers *workers;
-    struct shard *shard;
+    struct shard *shard;       /* NULL in a frontend, */
+    struct upstream *upstream; /* NULL elsewhere */
+    struct xp_keyring *keys;   /* for the upstream's asks, or NULL */
     struct xp_store *store;
     struct run_index *runs;
     struct warm *warm;
@@ -51,6 +53,9 @@ struct ask {
     char if_none_match[64];
     const struct run *run; /* referenced, or NULL */
 };
+
+/* The shard, in this process or another: shard_call (shard.h). */
+void app_call(struct app *app, const struct shard_request *req, shard_answer_fn fn, void *ctx);
 
 /* XP_BAD_REQUEST when the query has too many or too long parameters. Loop thread. */
 enum xp_status ask_new(struct app *app, struct http_exchange *ex, const struct route *route,

@@ -11,6 +11,7 @@
 #include "server/app.h"
 #include "server/options.h"
 #include "server/query.h"
+#include "server/shard_role.h"
 
 #define QUEUE_MAX 4096
 #define DRAIN_MS 10000
@@ -59,21 +60,56 @@ static int fail(const struct xp_error *err)
     return 2;
 }
 
+/* What answers requests: the frontend with or without a shard of its own, or a shard alone. */
+struct role {
+    struct app *app;
+    struct shard_role *shard;
+};
+
+static enum xp_status role_new(const struct options *o, struct xp_workers *workers,
+                               struct role *role, struct http_config *config, struct xp_error *err)
+{
+    static const char *const any[] = {"*", NULL};
+    if (o->role != ROLE_SHARD) {
+        XP_TRY(app_new(o, XP_VERSION, workers, &role->app, err));
+        config->handler = app_handle;
+        config->ctx = role->app;
+        return XP_OK;
+    }
+    XP_TRY(shard_role_new(o, XP_VERSION, workers, &role->shard, err));
+    config->handler = rpc_handle;
+    config->ctx = shard_role_rpc(role->shard);
+    config->hosts = any; /* frontends know it by whatever address; no browser is asked to */
+    config->body_max = RPC_ASK_MAX;
+    return XP_OK;
+}
+
+/* Waits for what still runs on the workers. */
+static void role_free(struct role *role)
+{
+    app_free(role->app);
+    shard_role_free(role->shard);
+}
+
+static void announce(const struct options *o, int port)
+{
+    bool v6 = strchr(o->host, ':') != NULL;
+    printf("xprofd: %slistening on http%s://%s%s%s:%d/\n", o->role == ROLE_SHARD ? "shard " : "",
+           o->tls_cert ? "s" : "", v6 ? "[" : "", o->host, v6 ? "]" : "", port);
+    fflush(stdout);
+}
+
 static int serve(const struct options *o)
 {
     struct xp_error err = {0};
     struct http_server *server = NULL;
-    struct app *app = NULL;
+    struct role role = {0};
     sigset_t set;
     int sig, rc = 0;
 
     block_signals(&set);
     raise_file_limit();
     struct xp_workers *workers = xp_workers_new((int)o->threads, QUEUE_MAX);
-    if (app_new(o, XP_VERSION, workers, &app, &err) != XP_OK) {
-        rc = fail(&err);
-        goto out;
-    }
     struct http_config config = {
         .host = o->host,
         .port = (int)o->port,
@@ -81,27 +117,24 @@ static int serve(const struct options *o)
         .tls_cert = o->tls_cert,
         .tls_key = o->tls_key,
         .hosts = o->allow_hosts,
-        .handler = app_handle,
-        .ctx = app,
         .workers = workers,
     };
-    if (http_server_start(&config, &server, &err) != XP_OK) {
+    if (role_new(o, workers, &role, &config, &err) != XP_OK ||
+        http_server_start(&config, &server, &err) != XP_OK) {
         rc = fail(&err);
         goto out;
     }
-    bool v6 = strchr(o->host, ':') != NULL;
-    printf("xprofd: listening on http%s://%s%s%s:%d/\n", o->tls_cert ? "s" : "", v6 ? "[" : "",
-           o->host, v6 ? "]" : "", http_server_port(server));
-    fflush(stdout);
+    announce(o, http_server_port(server));
     sigwait(&set, &sig);
     xp_log(XP_LOG_INFO, "main", "%s: finishing what is under way", strsignal(sig));
     pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* a second signal ends it at once */
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
-    app_stop(app);
+    if (role.app)
+        app_stop(role.app);
     http_server_drain(server, DRAIN_MS);
 out:
-    app_free(app); /* waits for what still runs on the workers */
+    role_free(&role);
     xp_workers_free(workers);
     return rc;
 }

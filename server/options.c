@@ -34,6 +34,12 @@ static const struct option table[] = {
     {"tls-key", "FILE", "private key (PEM)", TEXT, FIELD(tls_key), 0, 0},
     {"ui", "stock=DIR", "also serve XProf's own pages at /, from an installed xprof/static folder",
      TEXT, FIELD(ui), 0, 0},
+    {"shards", "SPEC", "frontend: static:HOST:PORT,... or dns:NAME:PORT", TEXT, FIELD(shards), 0,
+     0},
+    {"rpc-key", "FILE", "frontend, shard: keys they share, one a line, the first signs", TEXT,
+     FIELD(rpc_key), 0, 0},
+    {"identity", "NAME", "shard: its name among the others (host name and port)", TEXT,
+     FIELD(identity), 0, 0},
     {"log-level", "LEVEL", "debug, info, warn or error (info)", TEXT, FIELD(log_level), 0, 0},
     {"help", NULL, "print this", HELP, 0, 0, 0},
     {"version", NULL, "print the version", VERSION, 0, 0, 0},
@@ -47,6 +53,9 @@ static void print_help(void)
         "xprofd - serve XProf profiles\n\n"
         "usage: xprofd --logdir DIR [options]\n"
         "       xprofd PROFILE.xplane.pb\n"
+        "       xprofd shard --logdir DIR [options]                   (answers frontends; port "
+        "8792)\n"
+        "       xprofd frontend --logdir DIR --shards SPEC [options]  (answers browsers)\n"
         "       xprofd query SOURCE TOOL [--json|--csv|--table]    (see xprofd query --help)\n\n");
     for (size_t i = 0; i < TABLE_N; i++) {
         char left[40];
@@ -151,6 +160,28 @@ static const struct option *find(const char *name, size_t n)
     return NULL;
 }
 
+bool options_is_loopback(const char *host)
+{
+    return !strncmp(host, "127.", 4) || !strcmp(host, "::1") || !strcmp(host, "localhost");
+}
+
+static bool check_role(const struct options *o)
+{
+    if (o->role == ROLE_FRONTEND && !o->shards)
+        return wrong("say where the shards are: xprofd frontend --shards SPEC%s%s", "", "");
+    if (o->role != ROLE_FRONTEND && o->shards)
+        return wrong("--shards is for xprofd frontend%s%s", "", "");
+    if (o->role != ROLE_SHARD && o->identity)
+        return wrong("--identity is for xprofd shard%s%s", "", "");
+    if (o->role == ROLE_ALL && o->rpc_key)
+        return wrong("--rpc-key is for xprofd frontend and xprofd shard%s%s", "", "");
+    if (o->role == ROLE_SHARD && !o->rpc_key && !options_is_loopback(o->host))
+        return wrong("a shard that listens on %s needs --rpc-key%s", o->host, "");
+    if (o->role == ROLE_SHARD && (o->tls_cert || o->ui))
+        return wrong("--tls-cert and --ui are not for xprofd shard%s%s", "", "");
+    return true;
+}
+
 static bool check(const struct options *o)
 {
     if (!o->logdir)
@@ -159,7 +190,7 @@ static bool check(const struct options *o)
         return wrong("--ui=%s is not of the form stock=DIR%s", o->ui, "");
     if (!o->tls_cert != !o->tls_key)
         return wrong("--tls-cert and --tls-key go together%s%s", "", "");
-    return true;
+    return check_role(o);
 }
 
 enum options_result options_parse(int argc, char **argv, const char *version, struct options *o)
@@ -167,8 +198,12 @@ enum options_result options_parse(int argc, char **argv, const char *version, st
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     *o = (struct options){.host = "127.0.0.1", .port = 8791, .log_level = "info"};
     o->threads = cores > 0 ? cores : 1;
+    if (argc > 1 && strcmp(argv[1], "frontend") == 0)
+        o->role = ROLE_FRONTEND;
+    if (argc > 1 && strcmp(argv[1], "shard") == 0)
+        o->role = ROLE_SHARD, o->port = 8792;
 
-    for (int i = 1; i < argc; i++) {
+    for (int i = o->role == ROLE_ALL ? 1 : 2; i < argc; i++) {
         const char *arg = argv[i], *eq = strchr(arg, '=');
         if (strncmp(arg, "--", 2) != 0) {
             if (arg[0] == '-' && arg[1])

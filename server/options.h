@@ -1,5 +1,7 @@
 /* server/options.h - the command line, from one table that also prints the help.
  *
+ * `xprofd frontend` and `xprofd shard` take the same table; a row says which roles it is for.
+ *
  * Order      options_parse fills a struct with defaults and what argv says. Strings point into
  *            argv. OPTIONS_HELP and OPTIONS_VERSION: the text was printed, exit with 0.
  *            OPTIONS_WRONG: a sentence was printed to stderr, exit with 2.
@@ -12,13 +14,20 @@
 
 #define OPTIONS_HOSTS_MAX 16
 
+/* What this process is: everything, or one half of it. */
+enum options_role { ROLE_ALL, ROLE_FRONTEND, ROLE_SHARD };
+
 struct options {
-    const char *logdir; /* directory or one file */
+    enum options_role role; /* the word before the options */
+    const char *logdir;     /* directory or one file */
     const char *host;
     const char *allow_hosts[OPTIONS_HOSTS_MAX + 1]; /* NULL-terminated */
     const char *tls_cert, *tls_key;
     const char *log_level;
-    const char *ui; /* "stock=DIR", or NULL */
+    const char *ui;       /* "stock=DIR", or NULL */
+    const char *shards;   /* frontend: lib/cluster/members.h's spec */
+    const char *rpc_key;  /* file of keys, or NULL */
+    const char *identity; /* shard: its name among the others; NULL: host name and port */
     int64_t port, threads;
     int64_t memory_budget; /* bytes; 0: 60 % of what the machine or cgroup has */
 };
@@ -26,6 +35,9 @@ struct options {
 enum options_result { OPTIONS_OK, OPTIONS_HELP, OPTIONS_VERSION, OPTIONS_WRONG };
 
 enum options_result options_parse(int argc, char **argv, const char *version, struct options *o);
+
+/* Whether an address to listen on can be reached from this machine only. */
+bool options_is_loopback(const char *host);
 
 /* Bytes of memory that this process may use: the cgroup's limit or the machine's memory. */
 uint64_t options_memory_limit(void);

@@ -1,0 +1,65 @@
+#include "server/shard_role.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/cluster/ring.h"
+#include "server/app.h"
+
+struct shard_role {
+    struct xp_store *store;
+    struct xp_keyring *keys;
+    struct shard *shard;
+    struct rpc_server *rpc;
+    char identity[RING_NAME_MAX + 1];
+};
+
+enum xp_status shard_role_new(const struct options *o, const char *version,
+                              struct xp_workers *workers, struct shard_role **out,
+                              struct xp_error *err)
+{
+    struct shard_role *r = calloc(1, sizeof *r);
+    char host[128] = "shard";
+
+    XP_ASSERT(r);
+    enum xp_status status = xp_store_open_path(o->logdir, &r->store, err);
+    if (status == XP_OK && o->rpc_key)
+        status = xp_sign_open(o->rpc_key, &r->keys, err);
+    if (status != XP_OK) {
+        shard_role_free(r);
+        return status;
+    }
+    gethostname(host, sizeof host - 1);
+    if (o->identity)
+        snprintf(r->identity, sizeof r->identity, "%s", o->identity);
+    else
+        snprintf(r->identity, sizeof r->identity, "%s:%d", host, (int)o->port);
+    r->shard = shard_new(workers, app_memory_budget(o));
+    struct rpc_config config = {.identity = r->identity,
+                                .version = version,
+                                .shard = r->shard,
+                                .stores = &r->store,
+                                .nstores = 1,
+                                .keys = r->keys,
+                                .workers = workers};
+    r->rpc = rpc_server_new(&config);
+    *out = r;
+    return XP_OK;
+}
+
+void shard_role_free(struct shard_role *r)
+{
+    if (!r)
+        return;
+    rpc_server_free(r->rpc);
+    shard_free(r->shard);
+    xp_store_free(r->store);
+    xp_sign_close(r->keys);
+    free(r);
+}
+
+struct rpc_server *shard_role_rpc(struct shard_role *r)
+{
+    return r->rpc;
+}

@@ -1,0 +1,271 @@
+"""A frontend and its shards as processes: the same answers, and none lost while shards come, go, die and hang."""
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+import daemon
+
+KEY = 'a key that all of them share\n'
+RUNS = 6
+
+
+class Cluster:
+    """n shards that keep their names and ports over restarts, and a frontend."""
+
+    def __init__(self, root, folder, n, key=KEY):
+        self.root, self.folder = str(root), str(folder)
+        self.key = self.key_file('key', key)
+        self.shards = [self.shard(i) for i in range(n)]
+        self.frontend = self.front()
+
+    def key_file(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, 'w', encoding='utf8') as f:
+            f.write(text)
+        return path
+
+    def shard(self, i, port=0, key=None):
+        return daemon.Daemon('shard', '--logdir', self.root, '--identity', 'shard-%d' % i, '--rpc-key', key or self.key,
+                             '--memory-budget', '256MB', '--threads', '2', port=port)
+
+    def front(self, key=None):
+        spec = ','.join('shard-%d=127.0.0.1:%d' % (i, s.port) for i, s in enumerate(self.shards))
+        return daemon.Daemon('frontend', '--logdir', self.root, '--shards', 'static:' + spec, '--rpc-key', key or self.key)
+
+    def again(self, i):
+        self.shards[i] = self.shard(i, port=self.shards[i].port)
+
+    def stop(self):
+        self.frontend.stop()
+        for s in self.shards:
+            try:
+                os.kill(s.pid, signal.SIGCONT)
+            except ProcessLookupError:
+                pass
+            s.stop(signal.SIGKILL)
+
+
+@pytest.fixture(scope='module')
+def root(tmp_path_factory):
+    path = tmp_path_factory.mktemp('cluster')
+    for i in range(RUNS):
+        daemon.generate(path, 'run%d' % i, '--steps', '8')
+    return path
+
+
+@pytest.fixture
+def cluster(root, tmp_path):
+    c = Cluster(root, tmp_path, 3)
+    yield c
+    c.stop()
+
+
+def asks(run):
+    """(path, how two answers are the same)"""
+    q = daemon.query
+    host = 'host-0'
+    return ['/api/v1/tracks?' + q(run=run, host=host, wait='all'),
+            '/api/v1/window?' + q(run=run, host=host, px=1500, wait='all'),
+            '/api/v1/search?' + q(run=run, host=host, q='fusion'),
+            '/api/v1/aggregate?' + q(run=run, host=host),
+            daemon.COMPAT + '/data?' + q(run=run, tag='trace_viewer@', hosts=host, resolution=8000),
+            daemon.COMPAT + '/data?' + q(run=run, tag='overview_page', host=host),
+            daemon.COMPAT + '/data?' + q(run=run, tag='op_profile', host=host),
+            daemon.COMPAT + '/run_tools?' + q(run=run)]
+
+
+def plain(value):
+    """An ETag is weak where the server that sends it made the gzip, which here is the shard's."""
+    return value[2:] if value and value.startswith('W/') else value
+
+
+def test_the_answers_are_those_of_one_process(cluster, root, start):
+    alone = start('--logdir', root)
+    for run in ('run0', 'run1', 'run2'):
+        for path in asks(run):
+            for headers in ({}, {'accept-encoding': 'gzip'}):
+                here, there = cluster.frontend.get(path, headers), alone.get(path, headers)
+                assert here.status == there.status == 200, path
+                assert here.body == there.body, path
+                for name in ('content-type', 'content-encoding', 'etag'):
+                    assert plain(here.headers.get(name)) == plain(there.headers.get(name)), (path, name)
+
+
+@pytest.mark.parametrize('path, status, code', [
+    ('window?run=run0&host=host-0&px=0', 400, 'bad_request'),
+    ('event?run=run0&host=host-0&id=999999999', 404, 'not_found'),
+    ('tracks?run=nope', 404, 'not_found'),
+])
+def test_what_is_wrong_is_said_as_by_one_process(cluster, path, status, code):
+    daemon.sentence(cluster.frontend.get('/api/v1/' + path), status, code)
+
+
+def test_a_damaged_profile_is_named_by_its_byte(start, tmp_path):
+    folder = daemon.run_dir(tmp_path, 'bad')
+    os.makedirs(folder)
+    with open(os.path.join(folder, 'host-0.xplane.pb'), 'wb') as f:
+        f.write(b'\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff')
+    c = Cluster(tmp_path, tmp_path, 1)
+    try:
+        alone = start('--logdir', tmp_path)
+        paths = ['/api/v1/search?run=bad&host=host-0&q=x', '/api/v1/tracks?run=bad&host=host-0']
+        for path in paths:
+            assert c.frontend.get(path).body == alone.get(path).body
+    finally:
+        c.stop()
+
+
+class Load:
+    """Asks without end on several threads; remembers what was no good answer, and the slowest."""
+
+    def __init__(self, frontend, want, threads=4):
+        self.frontend, self.want, self.stop, self.wrong, self.n, self.slowest = frontend, want, False, [], 0, 0.0
+        self.threads = [threading.Thread(target=self.ask, args=(i,)) for i in range(threads)]
+        for t in self.threads:
+            t.start()
+
+    def ask(self, i):
+        paths = list(self.want)
+        while not self.stop:
+            path = paths[(i * 7 + self.n) % len(paths)]
+            self.n += 1
+            began = time.monotonic()
+            try:
+                r = self.frontend.get(path + '&again=%d' % self.n, timeout=30)
+                if r.status != 200 or r.body != self.want[path]:
+                    self.wrong.append((path, r))
+            except OSError as e:
+                self.wrong.append((path, e))
+            self.slowest = max(self.slowest, time.monotonic() - began)
+
+    def end(self):
+        self.stop = True
+        for t in self.threads:
+            t.join(60)
+            assert not t.is_alive()
+
+
+@pytest.fixture
+def load(cluster):
+    want = {}
+    for i in range(RUNS):
+        for path in asks('run%d' % i)[1:6]:
+            want[path] = cluster.frontend.get(path).body
+    running = Load(cluster.frontend, want)
+    yield running
+    running.end()
+
+
+def quiet(load, seconds):
+    """The load went on for that long, and nothing was wrong."""
+    before = load.n
+    time.sleep(seconds)
+    assert load.n > before
+    assert not load.wrong, load.wrong[:3]
+
+
+def test_a_shard_that_is_killed_loses_no_request(cluster, load):
+    for i in (0, 1, 2):
+        quiet(load, 0.3)
+        cluster.shards[i].stop(signal.SIGKILL)
+        quiet(load, 0.7)
+        cluster.again(i)
+        quiet(load, 0.3)
+    load.end()
+    assert not load.wrong
+    assert load.slowest < 5
+    assert cluster.frontend.api('status').json()['retries'] > 0
+
+
+def test_two_of_three_may_go_and_come_back(cluster, load):
+    cluster.shards[0].stop(signal.SIGKILL)
+    cluster.shards[2].stop(signal.SIGKILL)
+    quiet(load, 1)
+    cluster.again(0)
+    cluster.again(2)
+    cluster.shards[1].stop(signal.SIGKILL)
+    quiet(load, 1)
+    load.end()
+    assert not load.wrong
+
+
+def test_a_shard_that_ends_in_good_order_loses_no_request(cluster, load):
+    for i in (0, 1, 2):
+        assert cluster.shards[i].stop() == 0
+        quiet(load, 0.5)
+        cluster.again(i)
+        quiet(load, 0.3)
+    load.end()
+    assert not load.wrong
+
+
+def test_a_shard_that_hangs_is_left_for_another(cluster, load):
+    os.kill(cluster.shards[0].pid, signal.SIGSTOP)
+    quiet(load, 6)
+    os.kill(cluster.shards[0].pid, signal.SIGCONT)
+    load.end()
+    assert not load.wrong
+    assert load.slowest < 6
+
+
+def test_a_frontend_holds_nothing(cluster):
+    before = {path: cluster.frontend.get(path).body for path in asks('run3')}
+    cluster.frontend.stop(signal.SIGKILL)
+    cluster.frontend = cluster.front()
+    for path, body in before.items():
+        assert cluster.frontend.get(path).body == body
+
+
+def test_without_shards_it_says_so_and_when_to_try_again(cluster):
+    for s in cluster.shards:
+        s.stop(signal.SIGKILL)
+    r = cluster.frontend.api('tracks', run='run0', host='host-0')
+    daemon.sentence(r, 503, 'busy', 'shard')
+    assert int(r.headers['retry-after']) >= 1
+    assert cluster.frontend.api('runs').status == 200  # the list needs no shard
+    cluster.again(1)
+    assert cluster.frontend.api('tracks', run='run0', host='host-0').status == 200
+
+
+def test_keys_change_with_an_overlap_and_a_wrong_one_is_refused(cluster):
+    stranger = cluster.front(key=cluster.key_file('wrong', 'quite another key, as long\n'))
+    both = cluster.front(key=cluster.key_file('both', 'quite another key, as long\n' + KEY))
+    try:
+        assert stranger.api('tracks', run='run0', host='host-0').status >= 500
+        assert both.api('tracks', run='run0', host='host-0').status >= 500  # it signs with the first
+        for i in range(3):
+            cluster.shards[i].stop()
+            cluster.shards[i] = cluster.shard(i, cluster.shards[i].port, os.path.join(cluster.folder, 'both'))
+        assert cluster.frontend.api('tracks', run='run0', host='host-0').status == 200
+        assert both.api('tracks', run='run0', host='host-0').status == 200
+    finally:
+        stranger.stop()
+        both.stop()
+
+
+@pytest.mark.parametrize('method, path, status', [
+    ('GET', '/', 404), ('GET', '/api/v1/runs', 404), ('GET', '/rpc/v1/ask', 404), ('POST', '/rpc/v1/ask', 403),
+    ('GET', '/rpc/v1/hello', 200), ('POST', '/rpc/v1/hello', 404), ('DELETE', '/rpc/v1/ask', 404)])
+def test_a_shard_answers_only_frontends(cluster, method, path, status):
+    body = b'\x0a\x06tracks' if method == 'POST' else None
+    r = cluster.shards[0].request(method, path, body=body)
+    assert r.status == status, r
+    forged = {'xprofd-auth': '1800000000.' + '0' * 64}
+    assert cluster.shards[0].request(method, path, headers=forged, body=body).status == status
+
+
+@pytest.mark.parametrize('flags, word', [
+    (('frontend', '--logdir', '.'), '--shards'),
+    (('frontend', '--logdir', '.', '--shards', 'nonsense'), 'static:'),
+    (('frontend', '--logdir', '.', '--shards', 'static:a:1', '--rpc-key', '/nowhere'), 'nowhere'),
+    (('shard', '--logdir', '.', '--host', '0.0.0.0'), '--rpc-key'),
+    (('shard', '--logdir', '.', '--shards', 'static:a:1'), '--shards'),
+    (('--logdir', '.', '--identity', 'x'), '--identity'),
+    (('--logdir', '.', '--rpc-key', 'x'), '--rpc-key'),
+])
+def test_wrong_flags_of_the_roles_are_named(flags, word):
+    code, _, err = daemon.run_to_end(*flags)
+    assert code == 2 and word in err, err
