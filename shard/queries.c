@@ -1,11 +1,24 @@
 #include "shard/queries.h"
 
+static enum xp_status want_derived(const struct args *args, bool *derived, struct xp_error *err)
+{
+    struct xp_span s = args_get(args, "derived");
+    *derived = xp_span_eq(s, XP_SPAN_LIT("1"));
+    if (s.n && !*derived && !xp_span_eq(s, XP_SPAN_LIT("0")))
+        return xp_fail(err, XP_BAD_REQUEST, 0, "derived is 0 or 1 (of tracks also: only)");
+    return XP_OK;
+}
+
 static enum xp_status do_tracks(const struct queries_ask *k, struct out *out, struct xp_error *err)
 {
     struct query_tracks q = {.q = args_get(k->args, "q"), .limit = 2000};
     XP_TRY(args_u32(k->args, "limit", 1, QUERY_TRACKS_MAX, &q.limit, err));
     XP_TRY(args_u64(k->args, "page", UINT32_MAX, &q.first, err));
     XP_TRY(args_rows(k->args, k->scratch, &q.rows, err));
+    struct xp_span derived = args_get(k->args, "derived");
+    q.derived_only = xp_span_eq(derived, XP_SPAN_LIT("only"));
+    if (!q.derived_only)
+        XP_TRY(want_derived(k->args, &q.derived, err));
     return query_tracks(k->part, &q, k->scratch, out, err);
 }
 
@@ -51,6 +64,7 @@ static enum xp_status do_search(const struct queries_ask *k, struct out *out, st
     XP_TRY(args_u32(k->args, "limit", 1, 1000, &q.limit, err));
     XP_TRY(args_window(k->args, &q.t0_ps, &q.t1_ps, err));
     XP_TRY(args_rows(k->args, k->scratch, &q.rows, err));
+    XP_TRY(want_derived(k->args, &q.derived, err));
     return query_search(k->part, &q, k->scratch, out, err);
 }
 
@@ -61,6 +75,7 @@ static enum xp_status do_aggregate(const struct queries_ask *k, struct out *out,
     XP_TRY(args_window(k->args, &q.t0_ps, &q.t1_ps, err));
     XP_TRY(args_u32(k->args, "limit", 1, 1000, &q.limit, err));
     XP_TRY(args_rows(k->args, k->scratch, &q.rows, err));
+    XP_TRY(want_derived(k->args, &q.derived, err));
     return query_aggregate(k->part, &q, k->scratch, out, err);
 }
 

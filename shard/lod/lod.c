@@ -152,15 +152,32 @@ static bool is_one(const struct lane_node *n, const struct lod_scale *s)
                                  (uint64_t)n->max_gap_ps <= s->pixel_ps / 2);
 }
 
-static void put_node(struct pen *p, const struct lane_node *n)
+/* The number of the longest event below a node. */
+static uint64_t longest_ord(const struct lane *l, const struct lane_node *n)
+{
+    struct lane_cursor c;
+    struct lane_event ev;
+    lane_seek(&c, l, n->longest_begin_ps);
+    if (c.ord < n->first || c.ord >= n->first + n->count) /* where events of a lane overlap */
+        lane_seek_ord(&c, l, n->first);
+    while (lane_next(&c, &ev) && ev.ord < n->first + n->count)
+        if (ev.begin_ps == n->longest_begin_ps && ev.end_ps - ev.begin_ps == n->longest_ps)
+            return ev.ord;
+    return n->first;
+}
+
+static void put_node(struct pen *p, const struct lane *l, const struct lane_node *n, bool numbers)
 {
     struct lod_rect r = {n->begin_ps, n->end_ps,     n->busy_ps,      n->longest_ps,
                          n->count,    n->longest_at, n->longest_name, 0};
+    if (numbers)
+        r.id = longest_ord(l, n);
     put(p, &r);
 }
 
 /* Events [first, last) of the block that holds first; returns the number after the last one. */
-static uint64_t put_events(struct pen *p, const struct lane *l, uint64_t first, uint64_t last)
+static uint64_t put_events(struct pen *p, const struct lane *l, uint64_t first, uint64_t last,
+                           bool numbers)
 {
     struct lane_cursor c;
     struct lane_event ev[LANE_BLOCK];
@@ -172,6 +189,8 @@ static uint64_t put_events(struct pen *p, const struct lane *l, uint64_t first, 
     for (size_t i = (size_t)(first - base); i < n; i++) {
         int64_t dur = ev[i].end_ps - ev[i].begin_ps;
         struct lod_rect r = {ev[i].begin_ps, ev[i].end_ps, dur, dur, 1, ev[i].at, ev[i].name, 0};
+        if (numbers)
+            r.id = base + i;
         put(p, &r);
     }
     return base + n;
@@ -200,13 +219,13 @@ bool lod_walk(const struct lane *l, uint64_t first, uint64_t last, const struct 
         lane_node_get(l, level, ord / node_size(level), &node);
         bool whole = node.first == ord && node.first + node.count <= last;
         if (whole && is_one(&node, s)) {
-            put_node(&p, &node);
+            put_node(&p, l, &node, out->numbers);
             ord += node.count;
         } else if (level > 0) {
             level--;
             continue;
         } else {
-            ord = put_events(&p, l, ord, last);
+            ord = put_events(&p, l, ord, last, out->numbers);
         }
         out->n = start + p.n;
         level = level_at(ord, level, top);

@@ -24,7 +24,7 @@ struct lod_rect {
     int64_t busy_ps;          /* sum of the durations behind it */
     int64_t longest_ps;
     uint64_t count;
-    uint64_t id;    /* of the longest event */
+    uint64_t id;    /* of the longest event: its offset, or its number in the lane */
     uint32_t name;  /* of the longest event */
     uint32_t label; /* for the user of the rectangle */
 };
@@ -34,6 +34,7 @@ struct lod_rects {
     struct xp_arena *a;
     struct lod_rect *v;
     size_t n, cap;
+    bool numbers; /* ids are the events' numbers in the lane, not their offsets */
 };
 
 struct lod_scale {

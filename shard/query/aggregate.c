@@ -27,13 +27,14 @@ struct row {
 
 struct aggregate {
     const struct part *p;
+    struct query_book book;
     const struct query_aggregate *q;
     struct xp_arena *a;
     struct out *out;
     struct query_span span;
     struct query_lines lines;
     bool loading;
-    uint32_t **map; /* by plane, by name: row or NO_ROW */
+    uint32_t **map; /* by table of names, by name: row or NO_ROW */
     struct row *rows;
     uint32_t nrows, cap;
     uint32_t *slots; /* open addressing: row + 1 by (plane, str) */
@@ -44,7 +45,9 @@ struct aggregate {
 /* A line on its way through a pass. */
 struct pass {
     struct aggregate *g;
+    const struct query_line *of;
     const struct part_line *line;
+    uint32_t table, lane;
     uint32_t *map;
     int64_t t0_ps, t1_ps; /* line time */
 };
@@ -88,9 +91,8 @@ static bool grow(struct aggregate *g)
 static uint32_t new_row(struct pass *ps, uint32_t name)
 {
     struct aggregate *g = ps->g;
-    const struct part_plane *pl = &g->p->planes[ps->line->plane];
     uint32_t plane = g->q->by_name_only ? ANY_PLANE : ps->line->plane;
-    uint32_t str = query_name(pl, name);
+    uint32_t str = query_name(&g->book, ps->table, name);
     if (g->nrows == g->cap && !grow(g))
         return NO_ROW;
     uint32_t slot = slot_of(g, plane, str);
@@ -102,15 +104,15 @@ static uint32_t new_row(struct pass *ps, uint32_t name)
     return ps->map[name] = g->slots[slot] - 1;
 }
 
-static uint32_t *plane_map(struct aggregate *g, uint32_t plane)
+static uint32_t *table_map(struct aggregate *g, uint32_t table)
 {
-    if (!g->map[plane]) {
-        size_t n = (size_t)g->p->planes[plane].nevmeta + 1;
-        g->map[plane] = xp_arena_alloc(g->a, n * sizeof **g->map);
-        if (g->map[plane])
-            memset(g->map[plane], 0xff, n * sizeof **g->map);
+    if (!g->map[table]) {
+        size_t n = (size_t)query_table_size(&g->book, table) + 1;
+        g->map[table] = xp_arena_alloc(g->a, n * sizeof **g->map);
+        if (g->map[table])
+            memset(g->map[table], 0xff, n * sizeof **g->map);
     }
-    return g->map[plane];
+    return g->map[table];
 }
 
 /* --- the first pass: sums --- */
@@ -135,7 +137,7 @@ static bool add_event(struct pass *ps, const struct lane_event *ev)
         r->min_ps = dur;
     if (dur > r->max_ps) {
         r->max_ps = dur;
-        r->longest_id = ev->at;
+        r->longest_id = query_id(ps->of, ps->lane, ev);
     }
     return true;
 }
@@ -185,6 +187,7 @@ static bool each_block(struct pass *ps, uint32_t lane, block_fn visit, void *ctx
     struct lane_cursor c;
     struct lane_event ev[LANE_BLOCK];
     uint64_t first, last;
+    ps->lane = lane;
     lod_range(l, ps->t0_ps, ps->t1_ps, &first, &last);
     lane_seek_ord(&c, l, first);
     while (first < last && !out_cancelled(ps->g->out)) {
@@ -212,21 +215,22 @@ static bool sum_block(struct pass *ps, const struct lane_event *ev, size_t n, vo
     return true;
 }
 
-static bool open_pass(struct pass *ps, struct aggregate *g, const struct part_line *l)
+static bool open_pass(struct pass *ps, struct aggregate *g, const struct query_line *l)
 {
-    *ps = (struct pass){.g = g, .line = l, .map = plane_map(g, l->plane)};
-    ps->t0_ps = query_line_time(l, g->span.t0_ps);
-    ps->t1_ps = query_line_time(l, g->span.t1_ps);
+    *ps = (struct pass){.g = g, .of = l, .line = l->line, .table = query_table(&g->book, l)};
+    ps->map = table_map(g, ps->table);
+    ps->t0_ps = query_line_time(l->line, g->span.t0_ps);
+    ps->t1_ps = query_line_time(l->line, g->span.t1_ps);
     return ps->map != NULL;
 }
 
-static bool sum_line(struct aggregate *g, const struct part_line *l)
+static bool sum_line(struct aggregate *g, const struct query_line *l)
 {
     struct pass ps;
     struct parents up;
     if (!open_pass(&ps, g, l))
         return false;
-    for (uint32_t k = 0; k < l->nlanes; k++) {
+    for (uint32_t k = 0; k < ps.line->nlanes; k++) {
         if (k)
             parents_open(&up, &ps, k - 1);
         if (!each_block(&ps, k, sum_block, k ? &up : NULL))
@@ -264,7 +268,7 @@ static enum xp_status quantiles(struct aggregate *g, const uint32_t *order, size
         struct pass ps;
         if (!query_line_in(g->lines.v[i].line, &g->span))
             continue;
-        if (!open_pass(&ps, g, g->lines.v[i].line))
+        if (!open_pass(&ps, g, &g->lines.v[i]))
             return no_memory(err);
         for (uint32_t k = 0; k < ps.line->nlanes; k++)
             each_block(&ps, k, quantile_block, NULL);
@@ -323,7 +327,7 @@ static void write_row(const struct aggregate *g, const struct row *r, struct xp_
 {
     xp_json_obj(j);
     xp_json_key(j, "name");
-    xp_json_span(j, part_str(g->p, r->str));
+    xp_json_span(j, query_text(&g->book, r->str));
     if (r->plane != ANY_PLANE)
         named_u64(j, "plane", r->plane);
     named_u64(j, "count", r->count);
@@ -397,19 +401,19 @@ static enum xp_status prepare(struct aggregate *g, struct xp_error *err)
         return xp_fail(err, XP_BAD_REQUEST, 0, "limit is %u; 1 to %d is expected", q->limit,
                        LIMIT_MAX);
     g->loading = !part_ready(g->p);
-    XP_TRY(query_select(g->p, &q->rows, g->a, &g->lines, err));
+    XP_TRY(query_select(&g->book, &q->rows, q->derived, g->a, &g->lines, err));
     XP_TRY(query_times(g->p, q->t0_ps, q->t1_ps, &g->span, err));
-    g->map = xp_arena_zalloc(g->a, ((size_t)g->p->nplanes + 1) * sizeof *g->map);
+    g->map = xp_arena_zalloc(g->a, (size_t)query_tables(&g->book) * sizeof *g->map);
     return g->map && grow(g) ? XP_OK : no_memory(err);
 }
 
 enum xp_status query_aggregate(const struct part *p, const struct query_aggregate *q,
                                struct xp_arena *scratch, struct out *out, struct xp_error *err)
 {
-    struct aggregate g = {.p = p, .q = q, .a = scratch, .out = out};
+    struct aggregate g = {.p = p, .book.p = p, .q = q, .a = scratch, .out = out};
     XP_TRY(prepare(&g, err));
     for (size_t i = 0; i < g.lines.n; i++)
-        if (query_line_in(g.lines.v[i].line, &g.span) && !sum_line(&g, g.lines.v[i].line))
+        if (query_line_in(g.lines.v[i].line, &g.span) && !sum_line(&g, &g.lines.v[i]))
             return no_memory(err);
     uint32_t *order = sorted_rows(&g);
     if (!order)

@@ -10,6 +10,7 @@
 
 struct detail {
     const struct part *p;
+    struct query_book *book;
     const struct part_plane *plane;
     struct xp_json *j;
     struct out *out;
@@ -150,14 +151,34 @@ static void write_occurrences(struct xp_json *j, struct xp_span body)
 
 /* --- the answer --- */
 
-static void write_place(const struct part *p, const struct query_event_at *e, struct xp_json *j)
+/* What the event is called, and what is shown where that differs. */
+static void names_of(const struct query_book *b, const struct query_event_at *e,
+                     struct xp_span *name, struct xp_span *display)
 {
-    const struct part_plane *pl = &p->planes[e->line->plane];
-    struct xp_span name = {0}, display = {0};
-    if (e->ev.name < pl->nevmeta) {
-        name = part_str(p, pl->evmeta[e->ev.name].name);
-        display = part_str(p, pl->evmeta[e->ev.name].display_name);
+    const struct part_plane *pl = &b->p->planes[e->l.line->plane];
+    *name = *display = (struct xp_span){0};
+    if (e->l.made) {
+        const struct derive *d = b->d;
+        *display = query_text(b, query_name(b, query_table(b, &e->l), e->ev.name));
+        if (e->ev.name < d->nnames)
+            *name = xp_strpool_get(&d->strings, d->names[e->ev.name].name);
+        if (e->l.made->named_by_step)
+            *name = *display;
+        if (xp_span_eq(*name, *display))
+            *display = (struct xp_span){0};
+    } else if (e->ev.name < pl->nevmeta) {
+        *name = part_str(b->p, pl->evmeta[e->ev.name].name);
+        *display = part_str(b->p, pl->evmeta[e->ev.name].display_name);
     }
+}
+
+static void write_place(const struct query_book *b, const struct query_event_at *e,
+                        struct xp_json *j)
+{
+    const struct part *p = b->p;
+    const struct part_plane *pl = &p->planes[e->l.line->plane];
+    struct xp_span name, display;
+    names_of(b, e, &name, &display);
     xp_json_key(j, "id");
     xp_json_u64(j, e->ev.at);
     xp_json_key(j, "name");
@@ -165,17 +186,19 @@ static void write_place(const struct part *p, const struct query_event_at *e, st
     xp_json_key(j, "display_name");
     xp_json_span(j, display);
     xp_json_key(j, "line");
-    xp_json_u64(j, e->number);
+    xp_json_u64(j, e->l.number);
     xp_json_key(j, "line_name");
-    xp_json_span(j, part_line_name(p, e->line));
+    xp_json_span(j, query_line_name(b, &e->l));
     xp_json_key(j, "plane");
-    xp_json_u64(j, e->line->plane);
+    xp_json_u64(j, e->l.line->plane);
     xp_json_key(j, "plane_name");
     xp_json_span(j, part_str(p, pl->name));
+    xp_json_key(j, "derived");
+    xp_json_bool(j, e->l.made != NULL);
     xp_json_key(j, "lane");
     xp_json_u64(j, e->lane);
     xp_json_key(j, "begin_ps");
-    xp_json_i64(j, query_session(e->line, e->ev.begin_ps));
+    xp_json_i64(j, query_session(e->l.line, e->ev.begin_ps));
     xp_json_key(j, "duration_ps");
     xp_json_i64(j, e->ev.end_ps - e->ev.begin_ps);
     xp_json_key(j, "self_ps");
@@ -193,6 +216,14 @@ static void write_neighbour(struct xp_json *j, const char *key, const struct que
         xp_json_null(j);
 }
 
+/* The metadata that a derived event shares its name with; NULL: none. */
+static const struct part_evmeta *shared_meta(const struct detail *d, const struct query_event_at *e)
+{
+    const struct derive *made = d->book->d;
+    uint32_t i = e->ev.name < made->nnames ? made->names[e->ev.name].evmeta : 0;
+    return i && i <= d->plane->nevmeta ? &d->plane->evmeta[i - 1] : NULL;
+}
+
 /* The event's message and its metadata's. What cannot be read any more leaves the rest of the
  * answer as it is: args_cut says so. */
 static void read_bodies(struct detail *d, const struct query_event_at *e, struct xp_arena *a,
@@ -200,8 +231,12 @@ static void read_bodies(struct detail *d, const struct query_event_at *e, struct
 {
     struct xp_error ignored;
     *body = *meta = (struct xp_span){0};
-    if (e->line->derived)
+    if (e->l.made) {
+        const struct part_evmeta *m = shared_meta(d, e);
+        if (m && part_evmeta_body(d->p, m, a, meta, &ignored) != XP_OK)
+            d->cut = true;
         return;
+    }
     if (part_event_body(d->p, e->ev.at, a, body, &ignored) != XP_OK)
         d->cut = true;
     if (e->ev.name < d->plane->nevmeta &&
@@ -209,17 +244,19 @@ static void read_bodies(struct detail *d, const struct query_event_at *e, struct
         d->cut = true;
 }
 
-static enum xp_status write_event(const struct part *p, const struct query_event_at *e,
+static enum xp_status write_event(struct query_book *b, const struct query_event_at *e,
                                   struct xp_arena *a, struct out *out, struct xp_error *err)
 {
+    const struct part *p = b->p;
     struct xp_json j;
     struct xp_span body, meta;
-    struct detail d = {.p = p, .plane = &p->planes[e->line->plane], .j = &j, .out = out};
+    struct detail d = {
+        .p = p, .book = b, .plane = &p->planes[e->l.line->plane], .j = &j, .out = out};
 
     xp_json_init(&j, &out->text);
     read_bodies(&d, e, a, &body, &meta);
     xp_json_obj(&j);
-    write_place(p, e, &j);
+    write_place(b, e, &j);
     write_occurrences(&j, body);
     xp_json_key(&j, "args");
     xp_json_arr(&j);
@@ -239,18 +276,20 @@ static enum xp_status write_event(const struct part *p, const struct query_event
 enum xp_status query_event(const struct part *p, uint64_t id, struct xp_arena *scratch,
                            struct out *out, struct xp_error *err)
 {
+    struct query_book b = {.p = p};
     struct query_event_at e;
-    XP_TRY(query_find(p, id, scratch, out, &e, err));
-    return write_event(p, &e, scratch, out, err);
+    XP_TRY(query_find(&b, id, scratch, out, &e, err));
+    return write_event(&b, &e, scratch, out, err);
 }
 
 enum xp_status query_neighbour(const struct part *p, uint64_t id, int dir, struct xp_arena *scratch,
                                struct out *out, struct xp_error *err)
 {
+    struct query_book b = {.p = p};
     struct query_event_at e, to;
-    XP_TRY(query_find(p, id, scratch, out, &e, err));
+    XP_TRY(query_find(&b, id, scratch, out, &e, err));
     if (!query_step(&e, dir, &to))
         return xp_fail(err, XP_NOT_FOUND, 0, "event %llu is the %s of its line",
                        (unsigned long long)id, dir < 0 ? "first" : "last");
-    return write_event(p, &to, scratch, out, err);
+    return write_event(&b, &to, scratch, out, err);
 }

@@ -18,8 +18,8 @@ static int64_t offset_of(struct xp_span body)
 static bool find_by_time(struct query_event_at *e, uint64_t id, int64_t t_ps)
 {
     struct lane_cursor c;
-    for (e->lane = 0; e->lane < e->line->nlanes; e->lane++) {
-        lane_seek(&c, e->line->lanes[e->lane], t_ps);
+    for (e->lane = 0; e->lane < e->l.line->nlanes; e->lane++) {
+        lane_seek(&c, e->l.line->lanes[e->lane], t_ps);
         while (lane_next(&c, &e->ev) && e->ev.begin_ps <= t_ps)
             if (e->ev.at == id)
                 return true;
@@ -32,8 +32,8 @@ static bool find_by_scan(struct query_event_at *e, uint64_t id, const struct out
 {
     struct lane_cursor c;
     struct lane_event ev[LANE_BLOCK];
-    for (e->lane = 0; e->lane < e->line->nlanes; e->lane++) {
-        lane_seek_ord(&c, e->line->lanes[e->lane], 0);
+    for (e->lane = 0; e->lane < e->l.line->nlanes; e->lane++) {
+        lane_seek_ord(&c, e->l.line->lanes[e->lane], 0);
         for (size_t n; (n = lane_next_block(&c, ev)) && !out_cancelled(out);)
             for (size_t i = 0; i < n; i++)
                 if (ev[i].at == id) {
@@ -44,19 +44,63 @@ static bool find_by_scan(struct query_event_at *e, uint64_t id, const struct out
     return false;
 }
 
-enum xp_status query_find(const struct part *p, uint64_t id, struct xp_arena *a,
+static enum xp_status no_event(uint64_t id, struct xp_error *err)
+{
+    return xp_fail(err, XP_NOT_FOUND, 0, "there is no event %llu", (unsigned long long)id);
+}
+
+/* The derived line that has event `id`, which is one of theirs. */
+static const struct query_line *made_at(const struct query_book *b, uint64_t id)
+{
+    uint32_t lo = 0, hi = b->nmade; /* the last that begins at or before id */
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (b->made[mid].first_id <= id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo ? &b->made[lo - 1] : NULL;
+}
+
+static enum xp_status find_made(struct query_book *b, uint64_t id, struct xp_arena *a,
+                                struct query_event_at *found, struct xp_error *err)
+{
+    XP_TRY(query_derive(b, a, err));
+    const struct query_line *l = id < b->end_id ? made_at(b, id) : NULL;
+    if (!l)
+        return no_event(id, err);
+    uint64_t ord = id - l->first_id;
+    uint32_t lane = 0;
+    while (lane < l->line->nlanes && ord >= lane_count(l->line->lanes[lane]))
+        ord -= lane_count(l->line->lanes[lane++]);
+    struct lane_cursor c;
+    *found = (struct query_event_at){.l = *l, .lane = lane};
+    if (lane == l->line->nlanes)
+        return no_event(id, err);
+    lane_seek_ord(&c, l->line->lanes[lane], ord);
+    if (!lane_next(&c, &found->ev))
+        return no_event(id, err);
+    found->ev.at = id;
+    return XP_OK;
+}
+
+enum xp_status query_find(struct query_book *b, uint64_t id, struct xp_arena *a,
                           const struct out *out, struct query_event_at *found, struct xp_error *err)
 {
     struct xp_span body;
     struct xp_error ignored;
+    const struct part *p = b->p;
+    if (id >= QUERY_DERIVED_ID)
+        return find_made(b, id, a, found, err);
     const struct part_line *l = part_line_at(p, id);
     if (!l)
-        return xp_fail(err, XP_NOT_FOUND, 0, "there is no event %llu", (unsigned long long)id);
+        return no_event(id, err);
     int state = atomic_load_explicit(&p->planes[l->plane].state, memory_order_acquire);
     if (state == PART_WAITING || state == PART_LOADING)
         return xp_fail(err, XP_BUSY, 0, "the plane of event %llu is still being decoded",
                        (unsigned long long)id);
-    *found = (struct query_event_at){.line = l, .number = (uint32_t)(l - p->lines)};
+    *found = (struct query_event_at){.l = {.line = l, .number = (uint32_t)(l - p->lines)}};
     if (state == PART_READY) {
         if (part_event_body(p, id, a, &body, &ignored) == XP_OK &&
             find_by_time(found, id, offset_of(body)))
@@ -66,7 +110,7 @@ enum xp_status query_find(const struct part *p, uint64_t id, struct xp_arena *a,
     }
     if (out_cancelled(out))
         return xp_fail(err, XP_CANCELLED, 0, "the event is not wanted any more");
-    return xp_fail(err, XP_NOT_FOUND, 0, "there is no event %llu", (unsigned long long)id);
+    return no_event(id, err);
 }
 
 /* Order of (begin, longer first, id). */
@@ -79,38 +123,48 @@ static bool before(const struct lane_event *a, const struct lane_event *b)
     return a->at < b->at;
 }
 
+/* The next event of a lane, with its id. */
+static bool next_of(struct lane_cursor *c, const struct query_line *l, uint32_t lane,
+                    struct lane_event *ev)
+{
+    if (!lane_next(c, ev))
+        return false;
+    ev->at = query_id(l, lane, ev);
+    return true;
+}
+
 /* The last event of the lane before `ev`, or the first after it. */
-static bool step_in_lane(const struct lane *l, const struct lane_event *ev, int dir,
-                         struct lane_event *to)
+static bool step_in_lane(const struct query_line *l, uint32_t lane, const struct lane_event *ev,
+                         int dir, struct lane_event *to)
 {
     struct lane_cursor c;
     struct lane_event at;
-    lane_seek(&c, l, ev->begin_ps);
+    lane_seek(&c, l->line->lanes[lane], ev->begin_ps);
     uint64_t ord = c.ord;
-    bool more = lane_next(&c, &at);
+    bool more = next_of(&c, l, lane, &at);
     while (more && before(&at, ev)) {
         ord++;
-        more = lane_next(&c, &at);
+        more = next_of(&c, l, lane, &at);
     }
     if (dir > 0) {
         while (more && !before(ev, &at))
-            more = lane_next(&c, &at);
+            more = next_of(&c, l, lane, &at);
         *to = at;
         return more;
     }
     if (ord == 0)
         return false;
-    lane_seek_ord(&c, l, ord - 1);
-    return lane_next(&c, to);
+    lane_seek_ord(&c, l->line->lanes[lane], ord - 1);
+    return next_of(&c, l, lane, to);
 }
 
 bool query_step(const struct query_event_at *from, int dir, struct query_event_at *to)
 {
     bool any = false;
     *to = *from;
-    for (uint32_t i = 0; i < from->line->nlanes; i++) {
+    for (uint32_t i = 0; i < from->l.line->nlanes; i++) {
         struct lane_event ev;
-        if (!step_in_lane(from->line->lanes[i], &from->ev, dir, &ev))
+        if (!step_in_lane(&from->l, i, &from->ev, dir, &ev))
             continue;
         if (!any || (dir > 0 ? before(&ev, &to->ev) : before(&to->ev, &ev))) {
             to->ev = ev;
@@ -124,9 +178,9 @@ bool query_step(const struct query_event_at *from, int dir, struct query_event_a
 int64_t query_self(const struct query_event_at *e)
 {
     int64_t dur = e->ev.end_ps - e->ev.begin_ps;
-    if (e->lane + 1 >= e->line->nlanes)
+    if (e->lane + 1 >= e->l.line->nlanes)
         return dur;
-    const struct lane *below = e->line->lanes[e->lane + 1];
+    const struct lane *below = e->l.line->lanes[e->lane + 1];
     struct lane_cursor c;
     struct lane_event ev;
     uint64_t first, last;

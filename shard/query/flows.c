@@ -103,7 +103,7 @@ static void match(struct search *s, const struct part_line *l, uint64_t at, cons
     for (int i = 0; i < s->nkeys; i++)
         for (int k = 0; k < nkeys && s->n < LINKS_MAX; k++) {
             int dir = link_dir(&s->keys[i], &keys[k], at > s->self->ev.at);
-            if (!dir || (at == s->self->ev.at && l == s->self->line))
+            if (!dir || (at == s->self->ev.at && l == s->self->l.line))
                 continue;
             s->links[s->n++] = (struct link){l, at, s->keys[i].category, dir};
             return;
@@ -134,6 +134,7 @@ static void search_line(const struct part *p, const struct part_line *l, struct 
 static void write_link(const struct part *p, const struct link *l, struct xp_arena *a,
                        struct xp_json *j, const struct out *out)
 {
+    struct query_book b = {.p = p};
     struct query_event_at e;
     struct xp_error ignored;
     xp_json_obj(j);
@@ -148,8 +149,8 @@ static void write_link(const struct part *p, const struct link *l, struct xp_are
     xp_json_key(j, "line");
     xp_json_u64(j, (uint64_t)(l->line - p->lines));
     xp_json_key(j, "begin_ps");
-    if (query_find(p, l->at, a, out, &e, &ignored) == XP_OK)
-        xp_json_i64(j, query_session(e.line, e.ev.begin_ps));
+    if (query_find(&b, l->at, a, out, &e, &ignored) == XP_OK)
+        xp_json_i64(j, query_session(e.l.line, e.ev.begin_ps));
     else
         xp_json_null(j);
     xp_json_obj_end(j);
@@ -160,9 +161,9 @@ enum xp_status query_flows(const struct part *p, const struct query_event_at *e,
 {
     struct search s = {.self = e};
     struct side_cursor c;
-    side_open(&c, e->line->side);
-    if (side_find(&c, e->ev.at))
-        s.nkeys = keys_of(&c, is_device(p, e->line), s.keys);
+    side_open(&c, e->l.line->side);
+    if (!e->l.made && side_find(&c, e->ev.at))
+        s.nkeys = keys_of(&c, is_device(p, e->l.line), s.keys);
     for (uint32_t i = 0; i < p->nlines && s.nkeys && !out_cancelled(out); i++)
         if (plane_ready(&p->planes[p->lines[i].plane]) && p->lines[i].side)
             search_line(p, &p->lines[i], &s, out);

@@ -23,6 +23,8 @@ struct query_tracks {
     uint64_t first;   /* rows (planes and lines) that were on the pages before */
     uint32_t limit;   /* rows given, 1..QUERY_TRACKS_MAX */
     struct query_rows rows; /* only these lines, and their planes */
+    bool derived;           /* the derived lines too, once the part is loaded */
+    bool derived_only;      /* and no others */
 };
 /* A page of planes and lines with lanes and spans, and the totals of all, as JSON. */
 enum xp_status query_tracks(const struct part *p, const struct query_tracks *q,
@@ -54,6 +56,7 @@ struct query_search {
     uint32_t limit;       /* hits returned, 1..1000 */
     int64_t t0_ps, t1_ps; /* both 0: whole profile */
     struct query_rows rows;
+    bool derived; /* all rows: the derived ones too */
 };
 enum xp_status query_search(const struct part *p, const struct query_search *q,
                             struct xp_arena *scratch, struct out *out, struct xp_error *err);
@@ -63,6 +66,7 @@ struct query_aggregate {
     struct query_rows rows;
     uint32_t limit;    /* names returned, 1..1000; the rest is summed up in one row */
     bool by_name_only; /* same name on different planes is one row */
+    bool derived;      /* all rows: the derived ones too */
 };
 /* By name: count, total, self, min, max, mean, p50, p99, as JSON. An event counts when it overlaps
  * the window; its times are clipped to the window. */

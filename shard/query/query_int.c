@@ -1,28 +1,36 @@
 #include "shard/query/query_int.h"
 
-enum xp_status query_select(const struct part *p, const struct query_rows *rows, struct xp_arena *a,
-                            struct query_lines *out, struct xp_error *err)
+enum xp_status query_select(struct query_book *b, const struct query_rows *rows, bool derived,
+                            struct xp_arena *a, struct query_lines *out, struct xp_error *err)
 {
-    bool all = !rows->lines || !rows->n;
-    size_t n = all ? p->nlines : rows->n;
+    const struct part *p = b->p;
+    bool beyond = rows->n && rows->lines[rows->n - 1] >= p->nlines;
     *out = (struct query_lines){0};
+    if (beyond || (!rows->n && derived))
+        XP_TRY(query_derive(b, a, err));
+    size_t n = rows->n ? rows->n : (size_t)p->nlines + (derived ? b->nmade : 0);
     out->v = xp_arena_alloc(a, (n + 1) * sizeof *out->v);
     if (!out->v)
         return xp_fail(err, XP_BUSY, 0, "no memory left for a list of %zu rows", n);
     uint32_t plane = UINT32_MAX; /* a plane that is published meanwhile is in whole or not at all */
     bool ready = false;
     for (size_t i = 0; i < n; i++) {
-        uint32_t number = all ? (uint32_t)i : rows->lines[i];
-        if (number >= p->nlines)
-            return xp_fail(err, XP_BAD_REQUEST, 0, "rows: there is no line %u, the profile has %u",
-                           number, p->nlines);
+        uint32_t number = rows->n ? rows->lines[i] : (uint32_t)i;
+        if (number >= p->nlines) {
+            if (number - p->nlines >= b->nmade)
+                return xp_fail(err, XP_BAD_REQUEST, 0,
+                               "rows: there is no line %u, the profile has %u and %u derived ones",
+                               number, p->nlines, b->nmade);
+            out->v[out->n++] = b->made[number - p->nlines];
+            continue;
+        }
         const struct part_line *l = &p->lines[number];
         if (l->plane != plane) {
             plane = l->plane;
             ready = plane_ready(&p->planes[plane]);
         }
         if (ready)
-            out->v[out->n++] = (struct query_line){l, number};
+            out->v[out->n++] = (struct query_line){.line = l, .number = number};
     }
     return XP_OK;
 }

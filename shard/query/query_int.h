@@ -1,18 +1,22 @@
 /* shard/query/query_int.h - what the queries share: rows, times, names.
  *
  * All look at struct part_line through a list of query_line, so that lines that are not in the
- * file (derive/) can stand in it with numbers of their own.
+ * file (derive/) can stand in it: their numbers follow those of the file's lines, their events are
+ * numbered from QUERY_DERIVED_ID on, line by line and lane by lane.
  */
 #ifndef SHARD_QUERY_INT_H
 #define SHARD_QUERY_INT_H
 
 #include "lib/base/json_out.h"
+#include "shard/derive/derive.h"
 #include "shard/lod/lod.h"
 #include "shard/query/query.h"
 
 struct query_line {
     const struct part_line *line;
     uint32_t number;
+    const struct derive_line *made; /* NULL: a line of the file */
+    uint64_t first_id;              /* of a derived line: its first event's */
 };
 
 struct query_lines {
@@ -20,14 +24,49 @@ struct query_lines {
     size_t n;
 };
 
+/* No file is so large: ids below are offsets, those from here on count derived events. */
+#define QUERY_DERIVED_ID (UINT64_C(1) << 52)
+
+/* What names and derived lines are looked up in. Without derived lines only p is set. */
+struct query_book {
+    const struct part *p;
+    const struct derive *d;
+    struct query_line *made; /* the derived lines, in order of number */
+    uint32_t nmade;
+    uint64_t end_id; /* behind the last derived event */
+};
+
+/* Makes the derived lines, unless that was done. XP_BUSY: the part is still being loaded. */
+enum xp_status query_derive(struct query_book *b, struct xp_arena *a, struct xp_error *err);
+
+/* The event's id, from what a cursor on that lane gave. */
+uint64_t query_id(const struct query_line *l, uint32_t lane, const struct lane_event *ev);
+struct xp_span query_line_name(const struct query_book *b, const struct query_line *l);
+
+/* Names of a line's events are numbered in a table: its plane's metadata, those of derived
+ * events, or groups, for derived lines whose events are called by their group. */
+static inline uint32_t query_table(const struct query_book *b, const struct query_line *l)
+{
+    return !l->made ? l->line->plane : b->p->nplanes + (l->made->named_by_step ? 1 : 0);
+}
+static inline uint32_t query_tables(const struct query_book *b)
+{
+    return b->p->nplanes + 2;
+}
+uint32_t query_table_size(const struct query_book *b, uint32_t table);
+
+/* The name that an event is shown by, as an id for query_text; 0 is "". */
+uint32_t query_name(const struct query_book *b, uint32_t table, uint32_t name);
+struct xp_span query_text(const struct query_book *b, uint32_t id);
+
 /* Order of calls: query_progress, query_select, query_times. Planes are published while a query
  * runs: so an answer that says that nothing is loading has everything, and a window that stands for
  * the whole reaches over all that was selected. */
 
-/* The published lines among `rows`, in their order. XP_BAD_REQUEST for a number that no line has.
- */
-enum xp_status query_select(const struct part *p, const struct query_rows *rows, struct xp_arena *a,
-                            struct query_lines *out, struct xp_error *err);
+/* The published lines among `rows`, in their order; no rows: those of the file, and the derived
+ * ones too if `derived`. XP_BAD_REQUEST for a number that no line has. */
+enum xp_status query_select(struct query_book *b, const struct query_rows *rows, bool derived,
+                            struct xp_arena *a, struct query_lines *out, struct xp_error *err);
 
 /* A window as asked for, resolved: both 0 is the whole of what is published, with the end one ps
  * behind the last event's, so that an event of no length there is inside. */
@@ -84,15 +123,6 @@ static inline bool query_line_in(const struct part_line *l, const struct query_s
     return l->nevents && l->begin_ps < s->t1_ps && l->end_ps >= s->t0_ps;
 }
 
-/* Id in part->strings of the name that an event is shown by. */
-static inline uint32_t query_name(const struct part_plane *pl, uint32_t name)
-{
-    if (name >= pl->nevmeta)
-        return 0;
-    const struct part_evmeta *m = &pl->evmeta[name];
-    return m->display_name ? m->display_name : m->name;
-}
-
 enum query_kind { QUERY_DEVICE, QUERY_CUSTOM, QUERY_HOST, QUERY_OTHER };
 enum query_kind query_plane_kind(struct xp_span name);
 
@@ -102,13 +132,13 @@ struct xp_span query_cut(struct xp_span s, size_t max);
 /* --- find.c: events by id --- */
 
 struct query_event_at {
-    const struct part_line *line;
-    uint32_t number, lane;
-    struct lane_event ev;
+    struct query_line l;
+    uint32_t lane;
+    struct lane_event ev; /* its `at` is the event's id */
 };
 
 /* XP_NOT_FOUND: there is none; XP_BUSY: its plane is not decoded yet. */
-enum xp_status query_find(const struct part *p, uint64_t id, struct xp_arena *a,
+enum xp_status query_find(struct query_book *b, uint64_t id, struct xp_arena *a,
                           const struct out *out, struct query_event_at *found,
                           struct xp_error *err);
 /* The event before (dir < 0) or after it on the line, in order of (begin, longer first, id). */

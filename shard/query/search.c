@@ -14,11 +14,12 @@ struct hit {
     int64_t begin_ps, duration_ps; /* session time */
     uint64_t id;
     uint32_t line, lane; /* number of the line */
-    uint32_t str;        /* name */
+    uint32_t str;        /* name, for query_text */
 };
 
 struct search {
     const struct part *p;
+    struct query_book book;
     const struct query_search *q;
     struct xp_arena *a;
     struct out *out;
@@ -26,8 +27,8 @@ struct search {
     struct query_span span;
     struct query_lines lines;
     bool loading;
-    uint8_t **match;         /* by plane; NULL: not made yet, or no name matches */
-    bool *made, *any;        /* by plane: match was made; some name matches */
+    uint8_t **match;         /* by table of names; NULL: not made yet, or no name matches */
+    bool *made, *any;        /* by table: match was made; some name matches */
     uint64_t total, *counts; /* by index in lines */
     struct hit *heap;        /* the farthest hit held is at the top */
     size_t n, max;
@@ -35,29 +36,36 @@ struct search {
 
 /* --- what can match --- */
 
-/* One byte a name of the plane: do events of this name match? */
-static bool make_match(struct search *s, uint32_t plane)
+static bool plane_matches(const struct search *s, uint32_t plane)
 {
-    const struct part_plane *pl = &s->p->planes[plane];
-    s->made[plane] = true;
-    if (!pattern_match(&s->pat, PATTERN_PLANE, part_str(s->p, pl->name)))
+    return pattern_match(&s->pat, PATTERN_PLANE, part_str(s->p, s->p->planes[plane].name));
+}
+
+/* One byte a name of the table: do events of this name match? */
+static bool make_match(struct search *s, uint32_t table)
+{
+    uint32_t n = query_table_size(&s->book, table);
+    s->made[table] = true;
+    if (table < s->p->nplanes && !plane_matches(s, table))
         return true;
-    uint8_t *m = xp_arena_alloc(s->a, (size_t)pl->nevmeta + 1);
+    uint8_t *m = xp_arena_alloc(s->a, (size_t)n + 1);
     if (!m)
         return false;
-    for (uint32_t i = 0; i < pl->nevmeta && !out_cancelled(s->out); i++) {
-        m[i] = pattern_match(&s->pat, PATTERN_NAME, part_event_name(s->p, pl, i));
-        s->any[plane] |= m[i];
+    for (uint32_t i = 0; i < n && !out_cancelled(s->out); i++) {
+        struct xp_span name = query_text(&s->book, query_name(&s->book, table, i));
+        m[i] = pattern_match(&s->pat, PATTERN_NAME, name);
+        s->any[table] |= m[i];
     }
-    s->match[plane] = m;
+    s->match[table] = m;
     return true;
 }
 
 /* Can events of this line match, and does it reach into the window? */
-static bool line_matches(const struct search *s, const struct part_line *l)
+static bool line_matches(const struct search *s, const struct query_line *l)
 {
-    return query_line_in(l, &s->span) && s->any[l->plane] &&
-           pattern_match(&s->pat, PATTERN_LINE, part_line_name(s->p, l));
+    return query_line_in(l->line, &s->span) && s->any[query_table(&s->book, l)] &&
+           (!l->made || plane_matches(s, l->line->plane)) &&
+           pattern_match(&s->pat, PATTERN_LINE, query_line_name(&s->book, l));
 }
 
 /* --- blocks of a lane, either way --- */
@@ -129,9 +137,10 @@ static uint64_t count_by_name(const struct search *s, const uint8_t *match, cons
     return count;
 }
 
-static uint64_t count_lane(struct search *s, const struct part_line *l, const struct lane *lane)
+static uint64_t count_lane(struct search *s, const struct query_line *ql, const struct lane *lane)
 {
-    const uint8_t *match = s->match[l->plane];
+    const struct part_line *l = ql->line;
+    const uint8_t *match = s->match[query_table(&s->book, ql)];
     struct blocks b = {.lane = lane, .dir = 1};
     uint64_t count = 0;
     lod_range(lane, query_line_time(l, s->span.t0_ps), query_line_time(l, s->span.t1_ps), &b.first,
@@ -221,15 +230,18 @@ static bool take_block(struct search *s, const struct query_line *ql, uint32_t l
                        const struct blocks *b)
 {
     const struct part_line *l = ql->line;
-    const uint8_t *match = s->match[l->plane];
-    const struct part_plane *pl = &s->p->planes[l->plane];
+    uint32_t table = query_table(&s->book, ql);
+    const uint8_t *match = s->match[table];
     for (size_t k = 0; k < b->hi - b->lo; k++) {
         const struct lane_event *ev = &b->ev[b->dir > 0 ? b->lo + k : b->hi - 1 - k];
         if (!match[ev->name])
             continue;
-        struct hit h = {
-            query_session(l, ev->begin_ps), ev->end_ps - ev->begin_ps, ev->at, ql->number, lane,
-            query_name(pl, ev->name)};
+        struct hit h = {.begin_ps = query_session(l, ev->begin_ps),
+                        .duration_ps = ev->end_ps - ev->begin_ps,
+                        .id = query_id(ql, lane, ev),
+                        .line = ql->number,
+                        .lane = lane,
+                        .str = query_name(&s->book, table, ev->name)};
         if (full_before(s, h.begin_ps))
             return false;
         if (in_time(s, ev) && beyond_start(s, &h))
@@ -276,7 +288,7 @@ static void hits_in_lane(struct search *s, const struct query_line *ql, uint32_t
     b.first = first > b.first ? first : b.first;
     b.last = last < b.last ? last : b.last;
     while (b.first < b.last && !out_of_reach(s, l, &b) && !out_cancelled(s->out)) {
-        if (skip_block(s, s->match[l->plane], &b))
+        if (skip_block(s, s->match[query_table(&s->book, ql)], &b))
             continue;
         if (!next_block(&b) || !take_block(s, ql, lane, &b))
             break;
@@ -295,13 +307,14 @@ static enum xp_status prepare(struct search *s, struct xp_error *err)
         return xp_fail(err, XP_BAD_REQUEST, 0, "dir is %d; 1 or -1 is expected", q->dir);
     XP_TRY(pattern_parse(&s->pat, q->q, err));
     s->loading = !part_ready(s->p);
-    XP_TRY(query_select(s->p, &q->rows, s->a, &s->lines, err));
+    XP_TRY(query_select(&s->book, &q->rows, q->derived, s->a, &s->lines, err));
     XP_TRY(query_times(s->p, q->t0_ps, q->t1_ps, &s->span, err));
     s->max = (size_t)q->limit + 1; /* one more tells whether there are more */
     s->heap = xp_arena_alloc(s->a, s->max * sizeof *s->heap);
-    s->match = xp_arena_zalloc(s->a, (s->p->nplanes + 1) * sizeof *s->match);
-    s->made = xp_arena_zalloc(s->a, s->p->nplanes + 1);
-    s->any = xp_arena_zalloc(s->a, s->p->nplanes + 1);
+    size_t tables = query_tables(&s->book);
+    s->match = xp_arena_zalloc(s->a, tables * sizeof *s->match);
+    s->made = xp_arena_zalloc(s->a, tables);
+    s->any = xp_arena_zalloc(s->a, tables);
     s->counts = xp_arena_zalloc(s->a, (s->lines.n + 1) * sizeof *s->counts);
     if (!s->heap || !s->match || !s->made || !s->any || !s->counts)
         return xp_fail(err, XP_BUSY, 0, "no memory left to search");
@@ -312,12 +325,13 @@ static enum xp_status search_line(struct search *s, size_t i, struct xp_error *e
 {
     const struct query_line *ql = &s->lines.v[i];
     const struct part_line *l = ql->line;
-    if (!s->made[l->plane] && !make_match(s, l->plane))
+    uint32_t table = query_table(&s->book, ql);
+    if (!s->made[table] && !make_match(s, table))
         return xp_fail(err, XP_BUSY, 0, "no memory left to search");
-    if (!line_matches(s, l))
+    if (!line_matches(s, ql))
         return XP_OK;
     for (uint32_t k = 0; k < l->nlanes; k++) {
-        s->counts[i] += count_lane(s, l, l->lanes[k]);
+        s->counts[i] += count_lane(s, ql, l->lanes[k]);
         hits_in_lane(s, ql, k);
     }
     s->total += s->counts[i];
@@ -334,7 +348,7 @@ static void write_hit(const struct search *s, const struct hit *h, struct xp_jso
     xp_json_key(j, "lane");
     xp_json_u64(j, h->lane);
     xp_json_key(j, "name");
-    xp_json_span(j, part_str(s->p, h->str));
+    xp_json_span(j, query_text(&s->book, h->str));
     xp_json_key(j, "begin_ps");
     xp_json_i64(j, h->begin_ps);
     xp_json_key(j, "duration_ps");
@@ -392,7 +406,7 @@ enum xp_status query_search(const struct part *p, const struct query_search *q,
     struct search *s = xp_arena_zalloc(scratch, sizeof *s);
     if (!s)
         return xp_fail(err, XP_BUSY, 0, "no memory left to search");
-    s->p = p;
+    s->p = s->book.p = p;
     s->q = q;
     s->a = scratch;
     s->out = out;

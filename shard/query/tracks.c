@@ -66,15 +66,30 @@ static int by_plane(const void *x, const void *y)
     return c ? c : a->plane < b->plane ? -1 : 1;
 }
 
+static int64_t display_id(const struct query_line *l)
+{
+    if (l->made)
+        return l->made->tid;
+    return l->line->display_id ? l->line->display_id : l->line->id;
+}
+
 /* Threads by number, as XProf does: the main thread's is the lowest as a rule. */
 static int by_line(const void *x, const void *y)
 {
-    const struct part_line *a = *(const struct part_line *const *)x;
-    const struct part_line *b = *(const struct part_line *const *)y;
-    int64_t i = a->display_id ? a->display_id : a->id, k = b->display_id ? b->display_id : b->id;
+    const struct query_line *a = x, *b = y;
+    int64_t i = display_id(a), k = display_id(b);
     if (i != k)
         return i < k ? -1 : 1;
-    return a < b ? -1 : a > b;
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+static int by_plane_and_line(const void *x, const void *y)
+{
+    const struct query_line *a = *(const struct query_line *const *)x;
+    const struct query_line *b = *(const struct query_line *const *)y;
+    if (a->line->plane != b->line->plane)
+        return a->line->plane < b->line->plane ? -1 : 1;
+    return by_line(a, b);
 }
 
 static const char *state_name(const struct part_plane *pl)
@@ -109,18 +124,49 @@ static void named_bool(struct xp_json *j, const char *key, bool v)
     xp_json_bool(j, v);
 }
 
-static void write_line(const struct part *p, const struct part_line *l, struct xp_json *j)
+/* How a derived line was made, for people. */
+static const char *how_made(const struct derive_line *l)
 {
+    static const struct {
+        int64_t first, last;
+        const char *how;
+    } made[] = {
+        {DERIVE_LINE_STEPS, DERIVE_LINE_STEPS, "one event a step, around the kernels of its group"},
+        {DERIVE_LINE_LAUNCHES, DERIVE_LINE_LAUNCHES, "the kernels that a step launched, counted"},
+        {DERIVE_LINE_SCOPES, DERIVE_LINE_SCOPES,
+         "name scopes of the framework, taken from the names of the ops that ran"},
+        {DERIVE_LINE_OPS, DERIVE_LINE_OPS,
+         "ops of the framework, taken from the names of the ops that ran"},
+        {DERIVE_LINE_SOURCE, DERIVE_LINE_SOURCE,
+         "lines of source code, taken from the ops that ran"},
+        {DERIVE_LINE_OFFLOADS, DERIVE_LINE_OFFLOADS + DERIVE_LINE_OFFLOADS_MAX - 1,
+         "offloads to the host, each from its start to its end"},
+        {DERIVE_LINE_GPU_FIRST, DERIVE_LINE_GPU_LAST,
+         "taken from what the kernels of one stream say about their origin"},
+    };
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+        if (l->line->id >= made[i].first && l->line->id <= made[i].last)
+            return made[i].how;
+    return "the time between a thread pool's start and stop marks";
+}
+
+static void write_line(const struct query_book *b, const struct query_line *ql, struct xp_json *j)
+{
+    const struct part_line *l = ql->line;
     xp_json_obj(j);
-    named_u64(j, "line", (uint64_t)(l - p->lines));
-    named_i64(j, "id", l->display_id ? l->display_id : l->id);
+    named_u64(j, "line", ql->number);
+    named_i64(j, "id", display_id(ql));
     xp_json_key(j, "name");
-    xp_json_span(j, part_line_name(p, l));
+    xp_json_span(j, query_line_name(b, ql));
     named_u64(j, "events", l->nevents);
     named_u64(j, "lanes", l->nlanes);
     named_i64(j, "begin_ps", l->begin_ps);
     named_i64(j, "end_ps", l->end_ps);
-    named_bool(j, "derived", l->derived);
+    named_bool(j, "derived", ql->made != NULL);
+    if (ql->made) {
+        xp_json_key(j, "how");
+        xp_json_str(j, how_made(ql->made));
+    }
     named_u64(j, "odd", l->odd);
     named_u64(j, "overflow", l->overflow);
     xp_json_obj_end(j);
@@ -131,15 +177,18 @@ static void write_line(const struct part *p, const struct part_line *l, struct x
 /* Rows are planes (their headings) and lines, counted through the display order. */
 struct page {
     const struct part *p;
+    struct query_book book;
     const struct query_tracks *q;
     const struct pattern *pat; /* NULL: every row */
     struct out *out;
     struct xp_json j;
-    const struct part_line **lines; /* room for those of the largest plane */
-    uint64_t row;                   /* of those that match, looked at so far */
-    uint64_t lines_seen;            /* lines of published planes */
-    uint64_t next;                  /* first row that is not written, once the page is full */
-    uint32_t rows;                  /* written */
+    const struct query_line **made; /* the derived lines, in display order */
+    uint32_t nmade;
+    struct query_line *lines; /* room for those of the largest plane */
+    uint64_t row;             /* of those that match, looked at so far */
+    uint64_t lines_seen;      /* lines of published planes */
+    uint64_t next;            /* first row that is not written, once the page is full */
+    uint32_t rows;            /* written */
     size_t bytes;
     bool full;
 };
@@ -150,13 +199,12 @@ static int by_number(const void *key, const void *row)
     return (a > b) - (a < b);
 }
 
-static bool line_matches(const struct page *g, struct xp_span plane, const struct part_line *l)
+static bool line_matches(const struct page *g, struct xp_span plane, const struct query_line *l)
 {
     const struct query_rows *r = &g->q->rows;
-    uint32_t number = (uint32_t)(l - g->p->lines);
-    if (r->n && !bsearch(&number, r->lines, r->n, sizeof *r->lines, by_number))
+    if (r->n && !bsearch(&l->number, r->lines, r->n, sizeof *r->lines, by_number))
         return false;
-    return !g->pat || pattern_match_row(g->pat, plane, part_line_name(g->p, l));
+    return !g->pat || pattern_match_row(g->pat, plane, query_line_name(&g->book, l));
 }
 
 /* The next of the rows that match: is it of this page? */
@@ -175,20 +223,43 @@ static bool take_row(struct page *g)
 }
 
 /* Lines of the plane that match, in display order: as a rule they are in it already. */
-static uint32_t lines_of(const struct page *g, const struct plane_key *key)
+static uint32_t file_lines(const struct page *g, const struct plane_key *key)
 {
     const struct part_plane *pl = &g->p->planes[key->plane];
     uint32_t n = 0;
     bool sorted = true;
-    for (uint32_t i = 0; key->ready && i < pl->nlines; i++) {
-        const struct part_line *l = &g->p->lines[pl->first_line + i];
-        if (!line_matches(g, key->name, l))
+    for (uint32_t i = 0; key->ready && !g->q->derived_only && i < pl->nlines; i++) {
+        struct query_line l = {.number = pl->first_line + i};
+        l.line = &g->p->lines[l.number];
+        if (!line_matches(g, key->name, &l))
             continue;
         g->lines[n++] = l;
         sorted = sorted && (n < 2 || by_line(&g->lines[n - 2], &g->lines[n - 1]) < 0);
     }
     if (!sorted)
-        qsort(g->lines, n, sizeof(const struct part_line *), by_line);
+        qsort(g->lines, n, sizeof *g->lines, by_line);
+    return n;
+}
+
+static int by_made_plane(const void *key, const void *made)
+{
+    uint32_t a = *(const uint32_t *)key, b = (*(const struct query_line *const *)made)->line->plane;
+    return (a > b) - (a < b);
+}
+
+/* The same with the plane's derived lines behind them. */
+static uint32_t lines_of(const struct page *g, const struct plane_key *key)
+{
+    uint32_t n = file_lines(g, key);
+    const struct query_line **at =
+        g->nmade ? bsearch(&key->plane, g->made, g->nmade, sizeof *g->made, by_made_plane) : NULL;
+    if (!at)
+        return n;
+    while (at > g->made && at[-1]->line->plane == key->plane)
+        at--;
+    for (; at < g->made + g->nmade && (*at)->line->plane == key->plane; at++)
+        if (line_matches(g, key->name, *at))
+            g->lines[n++] = **at;
     return n;
 }
 
@@ -226,8 +297,9 @@ static void write_plane(struct page *g, const struct plane_key *key)
     uint32_t n = lines_of(g, key);
     bool open = false;
     g->lines_seen += key->ready ? g->p->planes[key->plane].nlines : 0;
+    bool only_lines = g->q->rows.n || g->q->derived_only;
     if (!n &&
-        (g->q->rows.n || (g->pat && !pattern_match_row(g->pat, key->name, (struct xp_span){0}))))
+        (only_lines || (g->pat && !pattern_match_row(g->pat, key->name, (struct xp_span){0}))))
         return; /* a plane whose lines match is there in any case */
     if (take_row(g)) {
         open_plane(g, key);
@@ -244,7 +316,7 @@ static void write_plane(struct page *g, const struct plane_key *key)
             open_plane(g, key);
         open = true;
         size_t before = g->out->text.n;
-        write_line(g->p, g->lines[i], &g->j);
+        write_line(&g->book, &g->lines[i], &g->j);
         g->bytes += g->out->text.n - before;
         if (i % 64 == 0)
             out_flush(g->out);
@@ -302,6 +374,8 @@ static void write_tail(struct page *g)
 {
     char token[24];
     named_u64(&g->j, "lines_total", g->lines_seen);
+    if (g->book.d)
+        named_u64(&g->j, "derived_total", g->book.nmade);
     named_u64(&g->j, "rows_total", g->row);
     named_u64(&g->j, "first_row", g->q->first);
     named_u64(&g->j, "rows", g->rows);
@@ -367,10 +441,27 @@ static enum xp_status check(const struct query_tracks *q, struct pattern *pat, s
     return XP_OK;
 }
 
+/* The derived lines, once the whole profile is there: until then it is `loading`. */
+static enum xp_status take_made(struct page *g, struct xp_arena *a, struct xp_error *err)
+{
+    bool asked = g->q->rows.n && g->q->rows.lines[g->q->rows.n - 1] >= g->p->nlines;
+    if ((!g->q->derived && !g->q->derived_only && !asked) || !part_ready(g->p))
+        return XP_OK;
+    XP_TRY(query_derive(&g->book, a, err));
+    g->made = xp_arena_alloc(a, ((size_t)g->book.nmade + 1) * sizeof(const struct query_line *));
+    if (!g->made)
+        return xp_fail(err, XP_BUSY, 0, "no memory left for a list of derived lines");
+    g->nmade = g->book.nmade;
+    for (uint32_t i = 0; i < g->nmade; i++)
+        g->made[i] = &g->book.made[i];
+    qsort(g->made, g->nmade, sizeof(const struct query_line *), by_plane_and_line);
+    return XP_OK;
+}
+
 enum xp_status query_tracks(const struct part *p, const struct query_tracks *q,
                             struct xp_arena *scratch, struct out *out, struct xp_error *err)
 {
-    struct page g = {.p = p, .q = q, .out = out};
+    struct page g = {.p = p, .book.p = p, .q = q, .out = out};
     struct pattern pat;
     struct query_progress pr;
     uint32_t most;
@@ -378,7 +469,8 @@ enum xp_status query_tracks(const struct part *p, const struct query_tracks *q,
     g.pat = q->q.n ? &pat : NULL;
     query_progress(p, &pr); /* first: see query_int.h */
     struct plane_key *keys = sorted_planes(p, scratch, &most);
-    g.lines = xp_arena_alloc(scratch, ((size_t)most + 1) * sizeof(const struct part_line *));
+    XP_TRY(take_made(&g, scratch, err));
+    g.lines = xp_arena_alloc(scratch, ((size_t)most + g.nmade + 1) * sizeof *g.lines);
     if (!keys || !g.lines)
         return xp_fail(err, XP_BUSY, 0, "no memory left to list %u planes", p->nplanes);
     return write_page(&g, &pr, keys, err);

@@ -34,11 +34,13 @@ struct row {
     const struct part_line *line;
     const struct lane *lane_data;
     uint32_t number, lane;
+    uint32_t table;    /* of the names */
+    uint64_t first_id; /* of a derived line's lane; 0: ids are offsets */
     uint64_t first, last;
     size_t at, n; /* its rectangles */
 };
 
-/* Names of the answer, by id in part->strings. */
+/* Names of the answer, by query_name's ids. */
 struct names {
     uint32_t *slots; /* open addressing: index + 1 in v */
     uint32_t mask, n, cap;
@@ -48,6 +50,7 @@ struct names {
 
 struct window {
     const struct part *p;
+    struct query_book book;
     struct xp_arena *a;
     struct out *out;
     struct query_progress progress;
@@ -110,6 +113,7 @@ static bool add_row(struct window *w, const struct row *r)
 static enum xp_status find_rows(struct window *w, const struct query_lines *lines,
                                 struct xp_error *err)
 {
+    static const struct lane_event none;
     for (size_t i = 0; i < lines->n; i++) {
         const struct part_line *l = lines->v[i].line;
         if (out_cancelled(w->out))
@@ -120,6 +124,8 @@ static enum xp_status find_rows(struct window *w, const struct query_lines *line
         for (uint32_t k = 0; k < l->nlanes; k++) {
             struct row r = {.line = l, .lane_data = l->lanes[k], .number = lines->v[i].number};
             r.lane = k;
+            r.table = query_table(&w->book, &lines->v[i]);
+            r.first_id = lines->v[i].made ? query_id(&lines->v[i], k, &none) : 0;
             lod_range(r.lane_data, t0, t1, &r.first, &r.last);
             if (r.first < r.last && !add_row(w, &r))
                 return no_memory(err);
@@ -176,6 +182,7 @@ static enum xp_status walk_rows(struct window *w, struct xp_error *err)
         struct row *r = &w->rows[i];
         struct lod_scale s = {.cell_ps = cell_of(w, w->merge_px), .pixel_ps = cell_of(w, 1)};
         s.dense_ps = cell_of(w, DENSE_PX);
+        w->rects.numbers = r->first_id > 0;
         if (!s.cell_ps && r->last - r->first > SINGLES_MAX)
             s.cell_ps = 1;
         if (out_cancelled(w->out))
@@ -213,13 +220,13 @@ static bool names_reset(struct names *t, struct xp_arena *a, size_t nrects)
     return true;
 }
 
-static struct xp_span name_text(const struct part *p, uint32_t str)
+static struct xp_span name_text(const struct query_book *b, uint32_t str)
 {
-    return query_cut(part_str(p, str), NAME_MAX_BYTES);
+    return query_cut(query_text(b, str), NAME_MAX_BYTES);
 }
 
 /* Its index in the answer. */
-static uint32_t names_add(struct names *t, const struct part *p, uint32_t str)
+static uint32_t names_add(struct names *t, const struct query_book *b, uint32_t str)
 {
     if (!str)
         return 0;
@@ -229,7 +236,7 @@ static uint32_t names_add(struct names *t, const struct part *p, uint32_t str)
             return t->slots[i] - 1;
     t->v[t->n++] = str;
     t->slots[i] = t->n;
-    struct xp_span text = name_text(p, str);
+    struct xp_span text = name_text(b, str);
     t->bytes += 3 + (xp_utf8_valid(text) ? text.n : 3 * text.n);
     return t->n - 1;
 }
@@ -251,13 +258,12 @@ static size_t row_head(const struct row *r)
 /* Labels the rectangles of a row and says how many bytes they will take. */
 static size_t row_bytes(struct window *w, const struct row *r)
 {
-    const struct part_plane *pl = &w->p->planes[r->line->plane];
     struct lod_rect *v = &w->rects.v[r->at];
     int64_t end = v[0].begin_ps;
-    uint64_t id = 0;
+    uint64_t id = -r->first_id; /* the first one counts from 0 */
     size_t bytes = XP_VARINT_MAX, singles = 0;
     for (size_t i = 0; i < r->n; i++) {
-        v[i].label = names_add(&w->names, w->p, query_name(pl, v[i].name));
+        v[i].label = names_add(&w->names, &w->book, query_name(&w->book, r->table, v[i].name));
         bytes += varint_size((uint64_t)(v[i].begin_ps - end)) + varint_size(v[i].label) +
                  varint_size((uint64_t)(v[i].end_ps - v[i].begin_ps)) +
                  varint_size(xp_zigzag((int64_t)(v[i].id - id)));
@@ -355,7 +361,8 @@ static void put_column(struct xp_buf *b, enum column col, const struct window *w
             p = xp_varint_write(p, v[i].label);
             break;
         case COL_ID:
-            p = xp_varint_write(p, xp_zigzag((int64_t)(v[i].id - (i ? v[i - 1].id : 0))));
+            p = xp_varint_write(p,
+                                xp_zigzag((int64_t)(v[i].id - (i ? v[i - 1].id : -r->first_id))));
             break;
         case COL_COUNT:
             p = xp_varint_write(p, v[i].count);
@@ -412,7 +419,7 @@ static void put_names(struct xp_buf *b, const struct window *w)
     xp_buf_init(&text, 4 * NAME_MAX_BYTES);
     for (uint32_t i = 0; i < w->names.n; i++) {
         text.n = 0;
-        xp_utf8_append(&text, name_text(w->p, w->names.v[i]));
+        xp_utf8_append(&text, name_text(&w->book, w->names.v[i]));
         xp_pb_put_bytes(b, 4, xp_buf_all(&text));
     }
     xp_buf_fini(&text);
@@ -466,12 +473,13 @@ enum xp_status query_window(const struct part *p, const struct query_window *q,
                             struct xp_arena *scratch, struct out *out, struct xp_error *err)
 {
     struct window w = {.p = p, .a = scratch, .out = out, .px = q->px, .rects.a = scratch};
+    w.book.p = p;
     struct query_lines lines;
     XP_TRY(check(q, err));
     w.max_bytes = q->max_bytes ? q->max_bytes : BYTES_DEFAULT;
     w.max_rows = w.max_bytes / 24;
     query_progress(p, &w.progress);
-    XP_TRY(query_select(p, &q->rows, scratch, &lines, err));
+    XP_TRY(query_select(&w.book, &q->rows, false, scratch, &lines, err));
     XP_TRY(query_times(p, q->t0_ps, q->t1_ps, &w.span, err));
     XP_TRY(find_rows(&w, &lines, err));
     w.merge_px = choose_merge_px(&w);

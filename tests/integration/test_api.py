@@ -1,6 +1,7 @@
 """Our API on a sound profile, held against an independent reading of the same file: nothing is lost, nothing
 is hidden without being counted, and times are exact to the picosecond."""
 import collections
+import os
 
 import daemon
 import pytest
@@ -210,6 +211,104 @@ def test_gzipped_profiles_give_the_same_answers(start, sample, make, tmp_path, t
     assert d.api('window', **HOST, px=900).body == sample.api('window', **HOST, px=900).body
     hit = d.api('search', **HOST, q='all-reduce', limit=1).json()['hits'][0]
     assert d.api('event', **HOST, id=hit['id']).json() == sample.api('event', **HOST, id=hit['id']).json()
+
+
+# --- lines that are made, not read ---
+
+SCOPED = dict(run='scoped', host='host-0')
+DERIVED_ID = 1 << 52
+
+
+@pytest.fixture(scope='module')
+def scoped(tmp_path_factory):
+    """A server with a profile of which lines are derived: (daemon, the answer to tracks with them)."""
+    root = str(tmp_path_factory.mktemp('scoped'))
+    ops = [(i % 2, i * 1000000, 900000, 'jit(f)/layer%d/%s:' % (i // 10 % 7, ('dot_general', 'add')[i % 2]))
+           for i in range(700)]
+    body = xspace.plane('/device:TPU:0', ['fusion.1', 'add.2'], {'XLA Ops': ops})
+    os.makedirs(daemon.run_dir(root, 'scoped'))
+    with open(daemon.profile(root, 'scoped'), 'wb') as f:
+        f.write(body)
+    d = daemon.Daemon('--logdir', root)
+    yield d, d.api('tracks', **SCOPED, wait='all', derived=1).json()
+    d.stop()
+
+
+def made_lines(scoped):
+    return [x for p in scoped[1]['planes'] for x in p['lines'] if x['derived']]
+
+
+def test_derived_lines_follow_those_of_the_file(scoped):
+    d, t = scoped
+    made = made_lines(scoped)
+    assert [x['name'] for x in made] == ['Framework Name Scope', 'Framework Ops']
+    assert t['lines_total'] == 1 and t['derived_total'] == 2 and t['rows_total'] == 4
+    assert [x['line'] for x in made] == [1, 2] and all(len(x['how']) > 20 for x in made)
+    only = d.api('tracks', **SCOPED, derived='only').json()
+    assert [x for p in only['planes'] for x in p['lines']] == made
+    usual = d.api('tracks', **SCOPED).json()
+    assert not any(x['derived'] for p in usual['planes'] for x in p['lines']) and 'derived_total' not in usual
+
+
+def test_every_query_knows_derived_lines(scoped):
+    d, _ = scoped
+    for line in made_lines(scoped):
+        rows = dict(SCOPED, rows=line['line'])
+        w = xspace.Window(d.api('window', **rows, px=16384, max_bytes=1 << 20).body)
+        assert w.events == line['events'] > 0
+        a = d.api('aggregate', **rows, limit=1000).json()
+        assert a['events'] == line['events'] == sum(x['count'] for x in a['rows'])
+        hits = d.api('search', **rows, q='-nothing', limit=1000).json()
+        assert hits['total'] == line['events']
+        by_id = {h['id']: h for h in hits['hits']}
+        for row in w.rows:
+            for begin, duration, name, event, count in row.rects:
+                e = d.api('event', **SCOPED, id=event).json()
+                assert e['id'] == event >= DERIVED_ID and e['derived'] and e['line'] == line['line']
+                assert (e['display_name'] or e['name']) == name == by_id[event]['name']
+                assert count > 1 or (e['begin_ps'], e['duration_ps']) == (begin, duration)
+        longest = max(a['rows'], key=lambda x: x['max_ps'])
+        e = d.api('event', **SCOPED, id=longest['longest_id']).json()
+        assert e['duration_ps'] == longest['max_ps'] and e['flows'] == []
+
+
+def test_merged_derived_events_lead_to_the_longest(scoped):
+    d, _ = scoped
+    for line in made_lines(scoped):
+        for row in xspace.Window(d.api('window', **SCOPED, rows=line['line'], px=2).body).rows:
+            for begin, duration, name, event, count in row.rects:
+                e = d.api('event', **SCOPED, id=event).json()
+                assert begin <= e['begin_ps'] and e['begin_ps'] + e['duration_ps'] <= begin + duration
+                assert (e['display_name'] or e['name']) == name
+
+
+def test_derived_events_have_neighbours(scoped):
+    d, _ = scoped
+    for line in made_lines(scoped):
+        first = d.api('search', **SCOPED, rows=line['line'], q='-nothing', limit=1).json()['hits'][0]['id']
+        e, seen = d.api('event', **SCOPED, id=first).json(), [first]
+        while e['next'] is not None:
+            e = d.api('event', **SCOPED, id=e['id'], step='next').json()
+            assert e['previous'] == seen[-1]
+            seen.append(e['id'])
+        assert len(set(seen)) == line['events']
+
+
+def test_what_is_recorded_is_counted_without_what_is_derived(scoped):
+    d, t = scoped
+    assert d.api('search', **SCOPED, q='-nothing').json()['total'] == t['events'] == 700
+    made = sum(x['events'] for x in made_lines(scoped))
+    assert d.api('search', **SCOPED, q='-nothing', derived=1).json()['total'] == 700 + made
+    assert d.api('aggregate', **SCOPED, derived=1).json()['events'] == 700 + made
+    assert xspace.Window(d.api('window', **SCOPED).body).events == 700
+
+
+def test_derived_lines_and_events_that_are_not_there(scoped):
+    d, _ = scoped
+    daemon.sentence(d.api('window', **SCOPED, rows=3), 400, 'bad_request', 'line 3')
+    daemon.sentence(d.api('event', **SCOPED, id=DERIVED_ID + 10**9), 404, 'not_found')
+    daemon.sentence(d.api('event', **SCOPED, id=(1 << 64) - 1), 404, 'not_found')
+    daemon.sentence(d.api('search', **SCOPED, q='a', derived='x'), 400, 'bad_request', 'derived')
 
 
 def test_the_host_may_be_left_out(sample):

@@ -66,6 +66,35 @@ class Plane:
                 self.names[entry[1]] = (meta.get(4) or meta.get(2, b'')).decode()
 
 
+def varint(v):
+    out, v = b'', v & (1 << 64) - 1
+    while v > 127:
+        out += bytes([v & 127 | 128])
+        v >>= 7
+    return out + bytes([v])
+
+
+def number(field, v):
+    return varint(field << 3) + varint(v)
+
+
+def block(field, body):
+    body = body.encode() if isinstance(body, str) else body
+    return varint(field << 3 | 2) + varint(len(body)) + body
+
+
+def plane(name, names, lines, stat='tf_op'):
+    """Bytes of an XSpace with one plane; lines: {name: [(index of the name, begin ps, duration ps, value of the stat)]}."""
+    b = block(2, name)
+    for i, (line, events) in enumerate(lines.items()):
+        b += block(3, number(1, i + 1) + block(2, line) + b''.join(
+            block(4, number(1, m + 1) + number(2, at) + number(3, d) + block(4, number(1, 1) + block(5, value)))
+            for m, at, d, value in events))
+    for i, n in enumerate(names):
+        b += block(4, number(1, i + 1) + block(2, number(1, i + 1) + block(2, n)))
+    return block(1, b + block(5, number(1, 1) + block(2, number(1, 1) + block(2, stat))))
+
+
 def read(path):
     with open(path, 'rb') as f:
         data = f.read()
