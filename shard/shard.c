@@ -8,6 +8,7 @@
 #include "shard/answers.h"
 #include "shard/args.h"
 #include "shard/cache.h"
+#include "shard/merged.h"
 #include "shard/out.h"
 #include "shard/queries.h"
 #include "shard/tools/tool.h"
@@ -24,7 +25,6 @@
 
 #define HOSTS_AHEAD 2
 #define HOSTS_MANY 4 /* of so many, those loaded for this call alone are not kept */
-#define MERGED_MAX ((size_t)1 << 30)
 
 /* Answers that took more of a core than this to make are kept; quicker ones cost less than what
  * they would push out. */
@@ -55,7 +55,7 @@ struct call {
     char **hosts;
     struct cache_key *keys;    /* one an object; the texts are the call's */
     size_t n, opened, waiting; /* objects; those asked for; the one waited for */
-    struct xp_buf merged;      /* by_host: what the hosts so far came to */
+    struct merged merged;      /* by_host: what the hosts so far came to */
     uint64_t spent_ns;         /* CPU time of looking at hosts: what knowing the answer is worth */
     uint64_t version;
     shard_answer_fn fn;
@@ -148,7 +148,6 @@ static struct call *call_new(struct shard *s, const struct shard_request *req, s
     c->hosts = must_alloc(c->n * sizeof *c->hosts);
     c->keys = must_alloc(c->n * sizeof *c->keys);
     c->sources = must_alloc(c->n * sizeof *c->sources);
-    xp_buf_init(&c->merged, MERGED_MAX);
     for (size_t i = 0; i < c->n; i++) {
         const struct shard_object *o = &req->objects[i];
         c->hosts[i] = strdup(o->host);
@@ -178,7 +177,7 @@ static void call_free(struct call *c)
     }
     free((void *)c->args.v);
     xp_buf_fini(&c->key);
-    xp_buf_fini(&c->merged);
+    merged_fini(&c->merged);
     free(c->handles);
     free(c->hosts);
     free(c->keys);
@@ -254,8 +253,9 @@ static enum xp_status do_report(struct call *c, const struct tool_args *args, st
         *err = c->sources[0].missing;
         return err->status;
     }
-    return tool_report_run(c->tool, c->sources, c->n, xp_buf_all(&c->merged), args, c->scratch,
-                           &c->out, err);
+    struct xp_span merged;
+    XP_TRY(merged_all(&c->merged, c->report.merge, c->scratch, &merged, err));
+    return tool_report_run(c->tool, c->sources, c->n, merged, args, c->scratch, &c->out, err);
 }
 
 static enum xp_status do_tool(struct call *c, struct xp_error *err)
@@ -273,8 +273,11 @@ static enum xp_status do_tool(struct call *c, struct xp_error *err)
         return xprof_module_list(hosts, c->n, c->scratch, &c->out, err);
     if (is_report(c))
         return do_report(c, &a, err);
-    if (by_host(c))
-        return c->tool->render(xp_buf_all(&c->merged), &a, c->scratch, &c->out, err);
+    if (by_host(c)) {
+        struct xp_span merged;
+        XP_TRY(merged_all(&c->merged, c->report.merge, c->scratch, &merged, err));
+        return c->tool->render(merged, &a, c->scratch, &c->out, err);
+    }
     return c->tool->answer(hosts, c->n, &a, c->scratch, &c->out, err);
 }
 
@@ -431,20 +434,14 @@ static void next_object(struct call *c)
 static enum xp_status map_and_merge(struct call *c, struct xp_arena *a, struct xp_error *err)
 {
     struct tool_host host = host_of(c, c->waiting);
-    struct xp_span one = {0}, both = {0};
+    struct xp_span one = {0};
     struct tool_args args;
-    struct xp_buf merged;
     if (!a || !tool_args_of(c, a, &args))
         return xp_fail(err, XP_BUSY, 0, "the memory budget is spent");
     if (c->cancel && atomic_load(c->cancel))
         return XP_CANCELLED;
     XP_TRY(c->report.map(&host, &args, a, &one, err));
-    XP_TRY(c->report.merge(xp_buf_all(&c->merged), one, a, &both, err));
-    xp_buf_init(&merged, MERGED_MAX);
-    xp_buf_span(&merged, both);
-    xp_buf_fini(&c->merged);
-    c->merged = merged;
-    return merged.failed ? xp_fail(err, XP_BUSY, 0, "the memory budget is spent") : XP_OK;
+    return merged_add(&c->merged, c->report.merge, one, a, err);
 }
 
 /* What a report says about the host: that it failed, or how far it could be read. */

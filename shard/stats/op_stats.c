@@ -76,29 +76,40 @@ static enum xp_status build(struct op_build *b)
     return XP_OK;
 }
 
+static enum xp_status open_build(struct op_build *b, struct part *p, const struct derive *d,
+                                 struct xp_error *err)
+{
+    *b = (struct op_build){.part = p, .d = d, .err = err};
+    b->err->status = XP_OK;
+    b->scratch = xp_arena_new(NULL);
+    b->stats = xp_arena_zalloc(p->arena, sizeof *b->stats);
+    b->host = xp_arena_zalloc(p->arena, sizeof *b->host);
+    xp_bump_init(&b->bump, p->arena);
+    if (!b->scratch || !b->stats || !b->host || !xp_strpool_init(&b->strings, p->arena))
+        return op_busy(b);
+    return XP_OK;
+}
+
+static void close_build(struct op_build *b)
+{
+    op_hlo_close(b);
+    op_table_fini(&b->device);
+    op_table_fini(&b->host_ops);
+    xp_arena_free(b->scratch);
+}
+
 static enum xp_status make(struct part *p, const struct derive *d, void **kept,
                            struct xp_error *err)
 {
     struct xp_error own = {0};
-    struct op_build b = {.part = p, .d = d, .err = err ? err : &own};
-    enum xp_status st = XP_OK;
-
-    b.err->status = XP_OK;
-    b.scratch = xp_arena_new(NULL);
-    b.stats = xp_arena_zalloc(p->arena, sizeof *b.stats);
-    b.host = xp_arena_zalloc(p->arena, sizeof *b.host);
-    xp_bump_init(&b.bump, p->arena);
-    if (!b.scratch || !b.stats || !b.host || !xp_strpool_init(&b.strings, p->arena)) {
-        st = op_busy(&b);
-    } else {
+    struct op_build b;
+    enum xp_status st = open_build(&b, p, d, err ? err : &own);
+    if (st == XP_OK) {
         b.stats->hosts = b.host;
         b.stats->nhosts = 1;
         st = build(&b);
     }
-    op_hlo_close(&b);
-    op_table_fini(&b.device);
-    op_table_fini(&b.host_ops);
-    xp_arena_free(b.scratch);
+    close_build(&b);
     if (st == XP_OK)
         *kept = b.stats;
     return st;
@@ -108,6 +119,51 @@ enum xp_status op_stats_get(struct part *p, const struct op_stats **out, struct 
 {
     void *kept = NULL;
     XP_TRY(derive_keep(p, DERIVE_KEPT_OP_STATS, make, &kept, err));
+    *out = kept;
+    return XP_OK;
+}
+
+/* --- with the ops inside fusions --- */
+
+static enum xp_status add_children(struct op_build *b, const struct op_stats *of)
+{
+    struct op_metrics *ops = xp_bump_alloc(&b->bump, ((size_t)of->device.n + 1) * sizeof *ops, 16);
+    if (!ops)
+        return op_busy(b);
+    XP_TRY(op_hlo_open(b));
+    *b->stats = *of;
+    b->stats->device.ops = ops;
+    for (uint32_t i = 0; i < of->device.n; i++) {
+        ops[i] = of->device.ops[i];
+        XP_TRY(op_hlo_children(b, &ops[i]));
+    }
+    return XP_OK;
+}
+
+static enum xp_status make_children(struct part *p, const struct derive *d, void **kept,
+                                    struct xp_error *err)
+{
+    const struct op_stats *of;
+    struct xp_error own = {0};
+    struct op_build b;
+    XP_TRY(op_stats_get(p, &of, err));
+    if (!of->nhosts || of->hosts[0].hardware != OP_HW_TPU) {
+        memcpy(kept, &of, sizeof of); /* they are the TPUs' */
+        return XP_OK;
+    }
+    enum xp_status st = open_build(&b, p, d, err ? err : &own);
+    if (st == XP_OK)
+        st = add_children(&b, of);
+    close_build(&b);
+    if (st == XP_OK)
+        *kept = b.stats;
+    return st;
+}
+
+enum xp_status op_stats_children(struct part *p, const struct op_stats **out, struct xp_error *err)
+{
+    void *kept = NULL;
+    XP_TRY(derive_keep(p, DERIVE_KEPT_OP_CHILDREN, make_children, &kept, err));
     *out = kept;
     return XP_OK;
 }

@@ -392,8 +392,7 @@ static bool core_ops(struct walk *w)
         op_of(w, i, &w->all[i], &op);
         if (w->offload[i])
             sparse_children(w->sparse, w->offload[i], &op);
-        if (op_hlo_children(b, &op) != XP_OK ||
-            !(to = op_table_get(&b->device, op.program, op.name)))
+        if (!(to = op_table_get(&b->device, op.program, op.name)))
             return false;
         op_ps += op.self_ps;
         if (op.time_ps) /* divided first: a clock that did not change is exactly 1 */

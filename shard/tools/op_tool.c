@@ -19,7 +19,7 @@ static enum xp_status map(const struct tool_host *host, bool children, struct xp
     const struct op_stats *s;
     struct xp_buf b;
     XP_TRY(profile_all_readable(host, 1, err));
-    XP_TRY(op_stats_get(host->part, &s, err));
+    XP_TRY(children ? op_stats_children(host->part, &s, err) : op_stats_get(host->part, &s, err));
     xp_buf_init(&b, OP_PARTIAL_MAX);
     op_stats_pack(s, host->index, children, &b);
     return op_tool_bytes(&b, a, partial, err);
