@@ -31,7 +31,7 @@ static void memory_close(struct xp_reader *r)
     free(r);
 }
 
-static const struct xp_reader_ops memory_ops = {memory_read, memory_close};
+static const struct xp_reader_ops memory_ops = {.read = memory_read, .close = memory_close};
 
 static struct xp_reader *memory_open(const uint8_t *p, size_t n)
 {

@@ -44,7 +44,7 @@ static void memory_close(struct xp_reader *r)
     free(r);
 }
 
-static const struct xp_reader_ops reader_ops = {memory_read, memory_close};
+static const struct xp_reader_ops reader_ops = {.read = memory_read, .close = memory_close};
 
 static enum xp_status memory_open(struct xp_store *s, const char *key, uint64_t generation,
                                   struct xp_reader **out, struct xp_error *err)
