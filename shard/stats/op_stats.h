@@ -5,8 +5,8 @@
  * TPU core was made of. Stats of several hosts merge into one of the same kind. The tools are views
  * of it and compute nothing from events themselves.
  *
- *   op_stats_get     part -> stats, made at the first call and kept with the part; op_stats_children
- *                    the same with the ops inside fusions, which cost a text each
+ *   op_stats_get     part -> stats, made at the first call and kept with the part; with the ops
+ *                    inside fusions, which cost a text each: op_stats_children
  *   op_stats_pack    stats -> bytes that may travel; the host gets its place in the request
  *   op_stats_unpack  bytes -> stats
  *   op_stats_merge   two of different hosts -> one; associative, order-free
@@ -207,8 +207,8 @@ struct op_stats {
 enum xp_status op_stats_get(struct part *p, const struct op_stats **out, struct xp_error *err);
 enum xp_status op_stats_children(struct part *p, const struct op_stats **out, struct xp_error *err);
 
-/* children: with the ops inside fusions, if s has them (op_stats_children). Of a stats of one host, index
- * becomes the host's. */
+/* children: with the ops inside fusions, if s has them (op_stats_children). Of a stats of one host,
+ * index becomes the host's. */
 void op_stats_pack(const struct op_stats *s, uint32_t index, bool children, struct xp_buf *out);
 enum xp_status op_stats_unpack(struct xp_span bytes, struct xp_arena *a, struct op_stats **out,
                                struct xp_error *err);
