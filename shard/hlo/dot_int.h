@@ -38,6 +38,7 @@ struct dot {
     uint8_t *merged;            /* for each instruction: 0 not asked yet, 1 no, 2 yes */
     uint8_t *shown;             /* the same for each computation */
     uint8_t *clustered;         /* computations that have their box */
+    uint32_t *call;             /* by computation: the call that is all that calls it; HLO_NONE */
     uint32_t *edge_to, *edge_n; /* by where an edge begins: where the last went, how many did */
     struct xp_buf edges;
 };

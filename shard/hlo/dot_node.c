@@ -166,6 +166,27 @@ static void opcode_text(struct xp_buf *out, const struct hlo_instr *in)
     dot_html(out, kind);
 }
 
+/* What a call gives to the parameter. */
+static void parameter_source(const struct dot *d, const struct hlo_instr *in)
+{
+    struct xp_buf *out = d->to->out;
+    const struct hlo_instr *call = hlo_instr_at(d->m, d->call[in->comp]);
+    const struct hlo_instr *from =
+        call && in->parameter_number >= 0 && in->parameter_number < call->operands.n
+            ? hlo_operand(d->m, call, (uint32_t)in->parameter_number)
+            : NULL;
+    if (!from)
+        return;
+    xp_buf_str(out, "<br/><i>from ");
+    hlo_text_name(out, from->name);
+    xp_buf_str(out, " in ");
+    if (from->comp == d->m->entry)
+        xp_buf_str(out, "the ENTRY computation");
+    else
+        hlo_text_name(out, d->m->comps[from->comp].name);
+    xp_buf_str(out, "</i>");
+}
+
 static void title(const struct dot *d, const struct hlo_instr *in)
 {
     struct xp_buf *out = d->to->out;
@@ -173,6 +194,7 @@ static void title(const struct dot *d, const struct hlo_instr *in)
     xp_buf_str(out, "<b>");
     if (in->opcode == HLO_OP_PARAMETER) {
         xp_buf_fmt(out, "Parameter %" PRId64 "</b>", in->parameter_number);
+        parameter_source(d, in);
     } else if (xp_span_starts(in->name, in->opcode_text)) {
         hlo_text_name(out, in->name);
         xp_buf_str(out, "</b>");
@@ -254,6 +276,48 @@ static void shape_line(struct dot *d, const struct hlo_instr *in)
     html_from(out, at);
 }
 
+/* The text behind "key": in a backend's JSON, without quotes, up to what ends it. */
+static struct xp_span config_value(struct xp_span config, struct xp_span key)
+{
+    const uint8_t *at = config.n ? memmem(config.p, config.n, key.p, key.n) : NULL;
+    if (!at)
+        return (struct xp_span){0};
+    struct xp_span s = xp_span_of(at + key.n, config.n - (size_t)(at + key.n - config.p));
+    size_t n = 0;
+    while (n < s.n && (s.p[n] == ':' || s.p[n] == ' ' || s.p[n] == '"' || s.p[n] == '{'))
+        n++;
+    s = xp_span_of(s.p + n, s.n - n);
+    for (n = 0; n < s.n && s.p[n] != '"' && s.p[n] != ',' && s.p[n] != '}'; n++)
+        ;
+    return xp_span_of(s.p, n);
+}
+
+/* What XLA's backend for GPUs tells of a convolution: kRelu is relu. */
+static void conv_lines(struct dot *d, const struct hlo_instr *in)
+{
+    struct xp_buf *out = d->to->out;
+    struct xp_span target, config = hlo_backend_config(d->m, in);
+
+    if (in->opcode != HLO_OP_CUSTOM_CALL ||
+        !hlo_get_span(in->raw, HLO_F_CUSTOM_CALL_TARGET, &target) ||
+        !xp_span_starts(target, XP_SPAN_LIT("__cudnn$conv")))
+        return;
+    struct xp_span mode = config_value(config, XP_SPAN_LIT("\"activation_mode\""));
+    struct xp_span algorithm = config_value(config, XP_SPAN_LIT("\"algo_id\""));
+    if (mode.n > 1 && mode.p[0] == 'k') {
+        xp_buf_str(out, "<br/><br/>activation_mode=");
+        size_t at = out->n;
+        dot_html(out, xp_span_of(mode.p + 1, mode.n - 1));
+        for (; at < out->n; at++)
+            out->p[at] += out->p[at] >= 'A' && out->p[at] <= 'Z' ? 'a' - 'A' : 0;
+    }
+    if (algorithm.n) {
+        xp_buf_str(out, "<br/>algo=eng");
+        dot_html(out, algorithm);
+        xp_buf_str(out, "{}");
+    }
+}
+
 void dot_extra_info(struct dot *d, const struct hlo_instr *in, const char *before)
 {
     attribute_lines(d, in, &before);
@@ -261,6 +325,7 @@ void dot_extra_info(struct dot *d, const struct hlo_instr *in, const char *befor
         return;
     xp_buf_str(d->to->out, before);
     shape_line(d, in);
+    conv_lines(d, in);
 }
 
 static void constant_text(struct dot *d, const struct hlo_instr *constant, uint32_t shape)

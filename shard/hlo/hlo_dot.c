@@ -258,8 +258,31 @@ static void header(struct dot *d, struct xp_span label)
                     "    font-family: 'Roboto', sans-serif;\n    font-size: 12px;\n  }\n>\n\n");
 }
 
+static bool find_calls(struct dot *d)
+{
+    const struct hlo_module *m = d->m;
+    uint8_t *many = xp_arena_zalloc(d->to->scratch, m->ncomps + 1);
+
+    d->call = xp_arena_alloc(d->to->scratch, (m->ncomps + 1) * sizeof *d->call);
+    if (!many || !d->call)
+        return false;
+    memset(d->call, 0xff, (m->ncomps + 1) * sizeof *d->call);
+    for (uint32_t i = 0; i < m->ninstrs; i++)
+        for (uint32_t k = 0; k < m->instrs[i].called.n; k++) {
+            uint32_t comp = m->refs[m->instrs[i].called.at + k];
+            if (comp >= m->ncomps)
+                continue;
+            bool only = !many[comp] && m->instrs[i].opcode == HLO_OP_CALL;
+            d->call[comp] = only ? i : HLO_NONE;
+            many[comp] = 1;
+        }
+    return true;
+}
+
 static bool prepare(struct dot *d)
 {
+    if (!find_calls(d))
+        return false;
     d->show = xp_arena_alloc(d->to->scratch, d->m->ninstrs + 1);
     d->merged = xp_arena_zalloc(d->to->scratch, d->m->ninstrs + 1);
     d->shown = xp_arena_zalloc(d->to->scratch, d->m->ncomps + 1);
