@@ -3,7 +3,8 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Series } from "../api/report";
 import { dark } from "../model/theme";
-import { asNumber, natural, show } from "../model/units";
+import { matrixOf, rowOrder, type Order } from "../model/matrix";
+import { show } from "../model/units";
 import { useWidth } from "../widgets/size";
 import { shorten } from "./xy";
 
@@ -11,48 +12,6 @@ const LABELS = 150;
 const TOP = 22;
 const MAX_ROW = 26;
 const MIN_ROW = 3;
-
-type Order = "name" | "late";
-
-interface Matrix {
-  values: Float64Array; // row major
-  rows: number;
-  columns: number;
-  low: number;
-  high: number;
-  means: Float64Array;
-}
-
-export function matrixOf(s: Series): Matrix {
-  const rows = s.names.length;
-  const columns = s.points.length;
-  const values = new Float64Array(rows * columns).fill(NaN);
-  let low = Infinity;
-  let high = -Infinity;
-  const means = new Float64Array(rows);
-  for (let r = 0; r < rows; r++) {
-    let sum = 0;
-    let n = 0;
-    for (let c = 0; c < columns; c++) {
-      const v = asNumber(s.points[c]![r + 1]);
-      values[r * columns + c] = v;
-      if (Number.isNaN(v)) continue;
-      low = Math.min(low, v);
-      high = Math.max(high, v);
-      sum += v;
-      n++;
-    }
-    means[r] = n ? sum / n : NaN;
-  }
-  return { values, rows, columns, low: Number.isFinite(low) ? low : 0, high: Number.isFinite(high) ? high : 0, means };
-}
-
-export function rowOrder(m: Matrix, names: readonly string[], order: Order): number[] {
-  const rows = names.map((_, i) => i);
-  if (order === "late") return rows.sort((a, b) => (m.means[b] || 0) - (m.means[a] || 0) || a - b);
-  const keys = names.map(natural);
-  return rows.sort((a, b) => (keys[a]! < keys[b]! ? -1 : keys[a]! > keys[b]! ? 1 : 0));
-}
 
 /** From pale to strong in one hue; in the dark theme from dim to bright. */
 function rgbOf(share: number, isDark: boolean): [number, number, number] {

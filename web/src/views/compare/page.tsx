@@ -1,3 +1,242 @@
+// Two runs: what changed, and whether the ops explain it.
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import { Api } from "../../api/client";
+import type { Cell, Metric, Report } from "../../api/report";
+import type { Runs } from "../../api/types";
+import { Waterfall } from "../../charts/waterfall";
+import { plural } from "../../model/format";
+import { basisOf, checkWorkload, matchOps, opsOf, pairTable, partsOf, type Basis, type Pair, type Part } from "../../model/compare";
+import { go, here } from "../../model/location";
+import { formatSort, markdownText, parseSort } from "../../model/tablemodel";
+import { encode } from "../../model/toolurl";
+import { asNumber, exact, show, signed } from "../../model/units";
+import { dialog } from "../../shell/dialogs";
+import { Copy } from "../../widgets/copy";
+import { Icon } from "../../widgets/icon";
+import { Tile } from "../../widgets/metric";
+import { ProblemPanel } from "../../widgets/problem";
+import { Bar, Loading } from "../../widgets/shell";
+import { DataTable } from "../../widgets/table";
+import { useReport } from "../tool/load";
+import { RowCard } from "../tool/card";
+
+const OPS = 100_000; // rows; the server bounds the answer
+
+function write(change: Record<string, string>, push = false): void {
+  const { root, search } = here.peek();
+  const p = new URLSearchParams(search);
+  for (const [k, v] of Object.entries(change)) v ? p.set(k, v) : p.delete(k);
+  go(`${root}compare?${[...p].map(([k, v]) => `${encodeURIComponent(k)}=${encode(v)}`).join("&")}`, !push);
+}
+
 export function ComparePage() {
-  return <main class="page" />;
+  const { root, search } = here.value;
+  const p = new URLSearchParams(search);
+  const a = p.get("a") ?? "";
+  const b = p.get("b") ?? "";
+  const api = useMemo(() => new Api(root), [root]);
+  const runs = useSignal<string[]>([]);
+  useEffect(() => {
+    document.title = a && b ? `${a} and ${b} · xprofd` : "Compare · xprofd";
+  }, [a, b]);
+  useEffect(() => {
+    api.json<Runs>("runs", { limit: 200 }).then((got) => (runs.value = got.runs.filter((r) => r.state === "ready").map((r) => r.run)), () => undefined);
+  }, [api]);
+  return (
+    <>
+      <Bar crumbs={<><a href={root}>Runs</a> <Icon name="right" /> <b>Compare</b></>}>
+        <Copy label="Link" title="Copy the link to this view" text={() => window.location.href} />
+        <button type="button" class="tool" title="Keys and filters (?)" aria-label="Help" onClick={() => (dialog.value = "help")}><Icon name="help" /></button>
+      </Bar>
+      <main class="page wide tool-page">
+        <header class="tool-head">
+          <h1>Compare</h1>
+          <p>What changed between two runs, and do the ops explain it?</p>
+        </header>
+        <Pickers a={a} b={b} runs={runs.value} />
+        {a && b
+          ? <Both key={`${a}\0${b}`} api={api} a={a} b={b} search={p} />
+          : (
+            <div class="empty">
+              <h2>Choose two runs</h2>
+              <p>A is the one from before, B the one to judge. In the <a href={root}>list of runs</a> two rows can be ticked, too.</p>
+            </div>
+          )}
+      </main>
+    </>
+  );
+}
+
+function Pickers({ a, b, runs }: { a: string; b: string; runs: readonly string[] }) {
+  return (
+    <form class="pickers" onSubmit={(e) => e.preventDefault()}>
+      <datalist id="runs">{runs.map((r) => <option key={r} value={r} />)}</datalist>
+      {([["a", "A, before", a], ["b", "B, after", b]] as const).map(([side, label, value]) => (
+        <label key={side} class={`picker side-${side}`}>
+          <b>{label}</b>
+          <input
+            class="field" list="runs" value={value} placeholder="name of a run" spellcheck={false}
+            onChange={(e) => write({ [side]: e.currentTarget.value.trim() }, true)}
+          />
+        </label>
+      ))}
+      <button type="button" class="button" title="Swap A and B" onClick={() => write({ a: b, b: a }, true)}><Icon name="compare" /> Swap</button>
+    </form>
+  );
+}
+
+function Both({ api, a, b, search }: { api: Api; a: string; b: string; search: URLSearchParams }) {
+  const overviewA = useReport(api, { run: a, tool: "overview_page" });
+  const overviewB = useReport(api, { run: b, tool: "overview_page" });
+  const opsA = useReport(api, { run: a, tool: "hlo_stats", limit: OPS });
+  const opsB = useReport(api, { run: b, tool: "hlo_stats", limit: OPS });
+  const failed = [overviewA, overviewB].find((x) => x.problem.value);
+  if (failed) return <ProblemPanel problem={failed.problem.value!} retry={failed.retry} />;
+  const [ra, rb, oa, ob] = [overviewA, overviewB, opsA, opsB].map((x) => x.report.value);
+  if (!ra || !rb) return <><Loading what="Reading both runs…" /><div class="skeleton" aria-hidden="true"><i /><i /><i /><i /></div></>;
+  const opsProblem = [opsA, opsB].find((x) => x.problem.value);
+  return (
+    <>
+      {oa && ob ? <Explained a={a} b={b} ra={ra} rb={rb} oa={oa} ob={ob} search={search} /> : (
+        <>
+          <Tiles ra={ra} rb={rb} />
+          {opsProblem ? <ProblemPanel problem={opsProblem.problem.value!} retry={opsProblem.retry} /> : <Loading what="Reading the ops of both…" />}
+        </>
+      )}
+    </>
+  );
+}
+
+/** Metrics of B with their change from A; what only A has stands last. */
+function Tiles({ ra, rb }: { ra: Report; rb: Report }) {
+  const base = new Map(ra.metrics.map((m) => [m.id, m]));
+  const differ = (m: Metric): boolean => m.value !== null || (base.get(m.id)?.value ?? null) !== null;
+  const shown = rb.metrics.filter((m) => differ(m) && !/^(hosts|cores|device_type)$/.test(m.id));
+  return <div class="tiles">{shown.map((m) => <Tile key={m.id} m={m} base={base.get(m.id)} />)}</div>;
+}
+
+function verdict(basis: Basis, totalA: number, totalB: number, parts: readonly Part[]): { text: string; tone: string } {
+  const d = totalB - totalA;
+  const what = basis.perStep ? "A step" : "The ops of a core";
+  if (Math.abs(d) < totalA * 0.005) return { text: `No change to speak of: ${what.toLowerCase()} takes ${show(Math.round(totalB), "ps")}.`, tone: "" };
+  const biggest = parts.find((p) => Math.sign(p.b - p.a) === Math.sign(d));
+  const takes = basis.perStep ? "takes" : "take";
+  return {
+    text: `B is ${d > 0 ? "slower" : "faster"}: ${what.toLowerCase()} ${takes} ${show(Math.round(totalB), "ps")} instead of ${show(Math.round(totalA), "ps")} (${signed(d / totalA, "fraction")}).` +
+      (biggest ? ` Most of it: ${biggest.name}, ${signed(Math.round(biggest.b - biggest.a), "ps")}.` : ""),
+    tone: d > 0 ? "bad" : "good",
+  };
+}
+
+const MOST = 9; // parts that stand by themselves
+
+function folded(parts: readonly Part[]): Part[] {
+  const outside = parts.filter((p) => p.name === "outside of ops");
+  const ops = parts.filter((p) => p.name !== "outside of ops");
+  const rest = ops.slice(MOST);
+  const other = rest.reduce((s, p) => ({ name: `${rest.length} more categories`, a: s.a + p.a, b: s.b + p.b }), { name: "", a: 0, b: 0 });
+  return [...ops.slice(0, MOST), ...(rest.length ? [other] : []), ...outside];
+}
+
+function Explained({ a, b, ra, rb, oa, ob, search }: { a: string; b: string; ra: Report; rb: Report; oa: Report; ob: Report; search: URLSearchParams }) {
+  const made = useMemo(() => {
+    const pairs = matchOps(opsOf(oa), opsOf(ob));
+    const basis = basisOf(ra, rb);
+    return { pairs, basis, ...partsOf(pairs, basis), table: pairTable(pairs, basis), warnings: checkWorkload(ra, rb, pairs) };
+  }, [ra, rb, oa, ob]);
+  const { pairs, basis, parts, totalA, totalB, table, warnings } = made;
+  const said = verdict(basis, totalA, totalB, parts);
+  const rows = folded(parts);
+  return (
+    <>
+      {pairs.length > 0 && (
+        <p class={`verdict ${said.tone}`}>
+          <Icon name="compare" /> <span>{said.text}</span>
+          <Copy title="Copy as Markdown, with the link" text={() => `**${markdownText(a)} → ${markdownText(b)}**\n\n${markdownText(said.text)}\n\n${rows.map((p) => `- ${markdownText(p.name)}: ${signed(Math.round(p.b - p.a), "ps")}`).join("\n")}\n\n${window.location.href}\n`} />
+        </p>
+      )}
+      {warnings.length > 0
+        ? <ul class="notes" aria-label="Are they the same work?">{warnings.map((w) => <li key={w.text} class={w.severity}><Icon name={w.severity === "info" ? "info" : "warn"} /> <span>{w.text}</span></li>)}</ul>
+        : <p class="coverage"><Icon name="check" /> The same device, hosts, cores and programs: they can be compared.</p>}
+      <Tiles ra={ra} rb={rb} />
+      {pairs.length === 0
+        ? <div class="empty"><h2>No ops to compare</h2><p>Neither run has HLO ops of a device in its profile.</p></div>
+        : (
+          <>
+            <section class="panel" aria-label="What the change is made of">
+              <div class="panel-head">
+                <h2>What the change is made of</h2>
+                <output class="table-count">{basis.perStep ? "time of a step, by category of op" : "time of ops of a core over the whole profile, by category"}</output>
+              </div>
+              <Waterfall parts={rows} totalA={totalA} totalB={totalB} labelA="A" labelB="B" />
+              <Sums pairs={pairs} basis={basis} totalA={totalA} totalB={totalB} />
+            </section>
+            <Pairs table={table} a={a} b={b} search={search} />
+          </>
+        )}
+    </>
+  );
+}
+
+function Sums({ pairs, basis, totalA, totalB }: { pairs: readonly Pair[]; basis: Basis; totalA: number; totalB: number }) {
+  const sum = (keep: (p: Pair) => boolean): number =>
+    pairs.filter(keep).reduce((s, p) => s + (p.b?.time ?? 0) * basis.scaleB - (p.a?.time ?? 0) * basis.scaleA, 0);
+  const kinds: [string, number, number][] = [
+    ["in ops that both have", sum((p) => Boolean(p.a && p.b)), pairs.filter((p) => p.a && p.b).length],
+    ["in new ops", sum((p) => !p.a), pairs.filter((p) => !p.a).length],
+    ["in ops that are gone", sum((p) => !p.b), pairs.filter((p) => !p.b).length],
+  ];
+  const explained = kinds.reduce((s, [, v]) => s + v, 0);
+  return (
+    <p class="sums">
+      {basis.perStep && <>Of {signed(Math.round(totalB - totalA), "ps")}, ops explain <b>{signed(Math.round(explained), "ps")}</b>: </>}
+      {kinds.map(([name, v, n], i) => <span key={name}>{i > 0 && ", "}{signed(Math.round(v), "ps")} {name} ({n})</span>)}
+      {basis.perStep && <>; the other {signed(Math.round(totalB - totalA - explained), "ps")} are waiting, idle time and steps that are not whole</>}.
+    </p>
+  );
+}
+
+/** Columns that stand in the row's card unless they are asked for. */
+const QUIET = ["abs_min", "a_text", "b_text", "a_program", "b_program", "a_name"];
+
+function Pairs({ table, a, b, search }: { table: ReturnType<typeof pairTable>; a: string; b: string; search: URLSearchParams }) {
+  const { root } = here.value;
+  const chosen = useSignal<readonly Cell[] | null>(null);
+  const at = (id: string): number => table.columns.findIndex((c) => c.id === id);
+  const deltaAt = at("delta");
+  const matchAt = at("match");
+  const most = useMemo(() => Math.max(1, ...table.rows.map((r) => Math.abs(asNumber(r[deltaAt])) || 0)), [table]);
+  const usual = QUIET.filter((id) => table.rows.some((r) => r[at(id)] !== null));
+  const changed = new Set(search.get("cols")?.split(",").filter(Boolean) ?? usual);
+  const open = (run: string, op: Cell | undefined, program: Cell | undefined): string =>
+    `${root}hlo_stats?run=${encode(run)}&op=${encode(String(op ?? ""))}${program ? `&program=${encode(String(program))}` : ""}`;
+  return (
+    <DataTable
+      table={{ ...table, title: `Ops: ${plural(table.rows.length, "pair")}` }} q={search.get("q") ?? ""} onFilter={(q) => write({ q })}
+      sort={parseSort(search.get("sort")) ?? { column: "abs_min", descending: true }} onSort={(s) => write({ sort: formatSort(s) })}
+      changed={changed} onColumns={(ids) => write({ cols: [...ids].join(",") })} where={window.location.href}
+      isChosen={(row) => row === chosen.value} onChoose={(row) => (chosen.value = row)}
+      whyNull={(c) => (c.id === "a" || c.id === "a_count" ? "A has no such op" : c.id === "b" || c.id === "b_count" ? "B has no such op" : "Only one of the runs has the op")}
+      cell={(row, i) => {
+        if (i === matchAt) return <span class={`pill match-${String(row[i]).replace(/\W/g, "-")}`}>{String(row[i])}</span>;
+        if (i !== deltaAt) return undefined;
+        const d = asNumber(row[i]);
+        return (
+          <span class={`delta-cell ${d > 0 ? "bad" : d < 0 ? "good" : ""}`} title={exact(row[i], "ps")}>
+            <span class="delta-bar" style={{ width: `${(Math.abs(d) / most) * 100}%` }} />{signed(row[i] as number, "ps")}
+          </span>
+        );
+      }}
+      card={(row) => (
+        <>
+          <RowCard table={table} row={row} href="" close={() => (chosen.value = null)} />
+          <p class="row none">
+            {row[at("a")] !== null && <a class="button" href={open(a, row[at("a_name")] ?? row[0], row[at("a_program")])}><Icon name="table" /> In A</a>}
+            {row[at("b")] !== null && <a class="button" href={open(b, row[0], row[at("b_program")])}><Icon name="table" /> In B</a>}
+          </p>
+        </>
+      )}
+    />
+  );
 }

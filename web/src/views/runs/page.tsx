@@ -92,7 +92,12 @@ export function RunsPage() {
 }
 
 function RunsOf({ a, q, root, more }: { a: Runs; q: string; root: string; more: () => void }) {
+  const ticked = useSignal<readonly string[]>([]);
   if (a.runs.length === 0) return <Empty a={a} q={q} />;
+  const tick = (run: string): void => {
+    const now = ticked.peek();
+    ticked.value = now.includes(run) ? now.filter((r) => r !== run) : [...now, run].slice(-2);
+  };
   return (
     <>
       <div class="page-head">
@@ -102,28 +107,54 @@ function RunsOf({ a, q, root, more }: { a: Runs; q: string; root: string; more: 
       <div class="sheet">
         <table class="runs">
           <thead>
-            <tr><th scope="col">Run</th><th scope="col">Captured</th><th scope="col" class="number">Hosts</th><th scope="col" class="number">Size</th><th scope="col">State</th></tr>
+            <tr><th scope="col" class="tick-cell"><span class="unseen">Compare</span></th><th scope="col">Run</th><th scope="col">Captured</th><th scope="col" class="number">Hosts</th><th scope="col" class="number">Size</th><th scope="col">State</th><th scope="col"><span class="unseen">Pages</span></th></tr>
           </thead>
-          <tbody>{a.runs.map((r) => <RunLine key={r.run} r={r} root={root} />)}</tbody>
+          <tbody>{a.runs.map((r) => <RunLine key={r.run} r={r} root={root} ticked={ticked.value.includes(r.run)} tick={() => tick(r.run)} />)}</tbody>
         </table>
       </div>
       {a.next && <p class="none">{count(a.runs.length)} of {count(a.total)} are listed. <button type="button" class="button" onClick={more}>List more</button></p>}
+      {ticked.value.length > 0 && <CompareBar runs={a.runs} ticked={ticked.value} root={root} clear={() => (ticked.value = [])} />}
     </>
   );
 }
 
-function RunLine({ r, root }: { r: RunRow; root: string }) {
+/** Two rows that were ticked: the older one is what the newer one is held against. */
+function CompareBar({ runs, ticked, root, clear }: { runs: readonly RunRow[]; ticked: readonly string[]; root: string; clear: () => void }) {
+  const age = (run: string): number => runs.find((r) => r.run === run)?.captured_ms ?? 0;
+  const [a, b] = [...ticked].sort((x, y) => age(x) - age(y));
+  return (
+    <div class="compare-bar" role="region" aria-label="Compare">
+      <Icon name="compare" />
+      {b
+        ? <span><b>{a}</b> against <b>{b}</b></span>
+        : <span><b>{a}</b>: tick a second run to compare them</span>}
+      {b && <a class="button primary" href={`${root}compare?a=${encodeURIComponent(a!)}&b=${encodeURIComponent(b)}`}>Compare</a>}
+      <button type="button" class="tool" aria-label="Untick" title="Untick" onClick={clear}><Icon name="close" /></button>
+    </div>
+  );
+}
+
+function RunLine({ r, root, ticked, tick }: { r: RunRow; root: string; ticked: boolean; tick: () => void }) {
   const when = date(r.captured_ms);
   const page = r.hosts === 1 && r.state === "ready" ? "trace" : "run";
   return (
-    <tr>
+    <tr class={ticked ? "ticked" : ""}>
+      <td class="tick-cell">{r.state === "ready" && <input type="checkbox" checked={ticked} aria-label={`Compare ${r.run}`} title="Tick two to compare them" onChange={tick} />}</td>
       <th scope="row"><a href={`${root}${page}?run=${encodeURIComponent(r.run)}`}>{r.run}</a></th>
-      <td title={when.iso && `${when.iso}\n${r.captured_from === "name" ? "from the run's name" : "from the file's time"}`}>
+      <td class="when" title={when.iso && `${when.iso}\n${r.captured_from === "name" ? "from the run's name" : "from the file's time"}`}>
         {when.text} <span class="ago">{ago(r.captured_ms, Date.now())}</span>
       </td>
       <td class="number">{count(r.hosts)}</td>
       <td class="number" title={`${count(r.bytes)} bytes`}>{bytes(r.bytes)}</td>
       <td><span class={`pill ${r.state}`}>{r.state}</span> {r.note && <span class="note">{r.note}</span>}</td>
+      <td class="row-links">
+        {r.state === "ready" && (
+          <>
+            <a href={`${root}overview_page?run=${encodeURIComponent(r.run)}`} aria-label={`Overview of ${r.run}`}><Icon name="gauge" /> Overview</a>
+            <a href={`${root}trace?run=${encodeURIComponent(r.run)}`} aria-label={`Timeline of ${r.run}`}><Icon name="timeline" /> Timeline</a>
+          </>
+        )}
+      </td>
     </tr>
   );
 }

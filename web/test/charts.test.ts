@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import type { Tree } from "../src/api/report";
+import { seriesColours } from "../src/charts/colours";
+import { matrixOf, rowOrder } from "../src/model/matrix";
+import { layered } from "../src/charts/layered";
+import { linearAxis, logAxis, niceStep, thin } from "../src/charts/scale";
+import { familyOf, icicle, matching, visibleRows } from "../src/model/treemodel";
+import { number } from "../src/model/units";
+
+test("steps are 1, 2 or 5 times a power of ten", () => {
+  expect([0.7, 1, 1.5, 3, 7, 99].map(niceStep)).toEqual([1, 1, 2, 5, 10, 100]);
+});
+
+test("an axis holds its values, in the unit that fits", () => {
+  const a = linearAxis(0, 13.4e9, "ps");
+  expect(a.title).toBe("ms");
+  expect(a.max).toBeGreaterThanOrEqual(13.4e9);
+  expect(a.ticks[0]!.text).toBe("0");
+  expect(linearAxis(0, 3 * 1024 ** 3, "bytes").title).toBe("GiB");
+  expect(linearAxis(5, 5, "").ticks.length).toBeGreaterThan(1);
+});
+
+test("a log axis covers its values with ticks that do not collide", () => {
+  const a = logAxis(0.3, 4e5, "", number);
+  expect(a.min).toBeLessThanOrEqual(0.3);
+  expect(a.max).toBeGreaterThanOrEqual(4e5);
+  expect(a.ticks.length).toBeLessThan(9);
+  expect(thin(100, 500, 50)).toBe(10);
+});
+
+test("names that mean something have the timeline's colour, others one each", () => {
+  expect(seriesColours(["compute", "idle", "all-reduce"])).toEqual(["var(--k-compute)", "var(--k-idle)", "var(--k-communication)"]);
+  expect(new Set(seriesColours(["a", "b", "c", "d"])).size).toBe(4);
+});
+
+test("a heat map knows its slowest row, and gaps are no zeros", () => {
+  const s = { id: "h", title: "", x: { label: "step", unit: "", type: "number" as const }, y: { label: "t", unit: "ps" }, kind: "heat" as const, names: ["w-10", "w-2"], points: [[0, 5, 1], [1, null, 2]], total_points: 2, reduced: false };
+  const m = matrixOf(s);
+  expect([m.low, m.high]).toEqual([1, 5]);
+  expect(m.means[0]).toBe(5);
+  expect(rowOrder(m, s.names, "late")).toEqual([0, 1]);
+  expect(rowOrder(m, s.names, "name")).toEqual([1, 0]);
+});
+
+test("operands stand above their users, a cycle ends, and nothing overlaps", () => {
+  const p = layered([100, 100, 100, 100], 40, [{ from: 0, to: 1 }, { from: 1, to: 2 }, { from: 0, to: 2 }, { from: 0, to: 3 }]);
+  expect(p.y[0]!).toBeLessThan(p.y[1]!);
+  expect(p.y[1]!).toBeLessThan(p.y[2]!);
+  expect(Math.abs(p.x[1]! - p.x[3]!)).toBeGreaterThanOrEqual(100);
+  expect(layered([50, 50], 40, [{ from: 0, to: 1 }, { from: 1, to: 0 }]).x).toHaveLength(2);
+  expect(layered([], 40, []).width).toBe(0);
+});
+
+const tree: Tree = {
+  id: "t", columns: [{ id: "self_time", label: "", unit: "ps", type: "number" }], total_nodes: 5,
+  nodes: [{ parent: -1, name: "all", values: [100] }, { parent: 0, name: "fusion", values: [60] }, { parent: 0, name: "copy", values: [40] },
+    { parent: 1, name: "fusion.1", values: [10] }, { parent: 1, name: "fusion.2", values: [50] }],
+};
+
+test("a tree shows what is open, ordered within each parent", () => {
+  const f = familyOf(tree);
+  const names = (open: (i: number) => boolean, keep: Set<number> | null = null): string[] => visibleRows(tree, f, open, 0, true, keep).map((i) => tree.nodes[i]!.name);
+  expect(names(() => false)).toEqual(["all"]);
+  expect(names(() => true)).toEqual(["all", "fusion", "fusion.2", "fusion.1", "copy"]);
+  expect(names(() => true, matching(tree, "fusion.1"))).toEqual(["all", "fusion", "fusion.1"]);
+});
+
+test("boxes are as wide as their share, below their parents", () => {
+  const boxes = new Map(icicle(tree, familyOf(tree), 0, -1, 0).map((s) => [tree.nodes[s.node]!.name, s]));
+  expect(boxes.get("fusion")).toMatchObject({ x: 0, width: 0.6, depth: 1 });
+  expect(boxes.get("copy")).toMatchObject({ x: 0.6, width: 0.4 });
+  expect(boxes.get("fusion.2")!.width).toBeCloseTo(0.5);
+});
+
+test("a tree of a hundred thousand levels is no problem", () => {
+  const deep: Tree = { ...tree, nodes: Array.from({ length: 100_000 }, (_, i) => ({ parent: i - 1, name: `n${i}`, values: [1] })) };
+  const f = familyOf(deep);
+  expect(visibleRows(deep, f, () => true, -1, true, null)).toHaveLength(100_000);
+  expect(icicle(deep, f, 0, -1, 0).length).toBe(100_000);
+});

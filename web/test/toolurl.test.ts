@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { elsewhere, formatTool, parseTool, timelineHref, toolHref } from "../src/model/toolurl";
+import { tools } from "../src/model/tools";
+
+test("the address of a tool is read and written without loss", () => {
+  const text = "?run=train/run1&host=a&host=b&op=fusion.7&program=42&q=self>10us&sort=-self_time&module_name=jit_f";
+  const s = parseTool(text);
+  expect(s).toMatchObject({ run: "train/run1", hosts: ["a", "b"], op: "fusion.7", program: "42", q: "self>10us", sort: "-self_time", args: { module_name: "jit_f" } });
+  expect(formatTool(s)).toBe(text);
+});
+
+test("run, hosts, op and window go along to the next tool, its filter does not", () => {
+  const s = parseTool("?run=r&host=h&op=add.1&t=1..2&q=x&sort=a&view=icicle");
+  expect(elsewhere(s)).toBe("?run=r&host=h&op=add.1&t=1..2");
+  expect(toolHref("/p/local/", "hlo_stats", s)).toBe("/p/local/hlo_stats?run=r&host=h&op=add.1&t=1..2");
+});
+
+test("what only the timeline knows stays there", () => {
+  expect(parseTool("?run=r&sel=5&fold=1,2&a=1..2&ar=3&top=9").args).toEqual({});
+});
+
+test("an occurrence opens the timeline around it, its op lit", () => {
+  const href = timelineHref("/p/local/", parseTool("?run=r&host=h"), { op: "all-reduce.1", program: "9", begin: 1_000_000n, duration: 1000 });
+  const p = new URLSearchParams(href.slice(href.indexOf("?")));
+  expect(p.get("run")).toBe("r");
+  expect(p.get("host")).toBe("h");
+  expect(p.get("t")).toBe("997000..1004000");
+  expect(p.get("q")).toBe('"all-reduce.1"');
+  expect(p.get("op")).toBe("all-reduce.1");
+});
+
+test("hostile names are encoded and come back as they were", () => {
+  const op = `<img src=x onerror=alert(1)>&"#?=%`;
+  expect(parseTool(formatTool({ ...parseTool("?run=r"), op })).op).toBe(op);
+});
+
+test("each tool has a key of its own, and none is one of the shell's", () => {
+  const keys = tools.map((t) => t.key);
+  expect(new Set(keys).size).toBe(keys.length);
+  expect(keys.filter((k) => k === "a" || k === "v")).toEqual([]);
+});
