@@ -60,6 +60,12 @@ export function hostileProfile() {
   return Buffer.concat([plane(1, `/device:TPU:0 ${MARKUP}`, names, [{ name: MARKUP, events }], MARKUP)]);
 }
 
+/** Operations that say which scope of the framework they are of: lines can be derived from them. */
+export function scopedProfile(n = 300) {
+  const ops = Array.from({ length: n }, (_, i) => [1 + (i % 2), i * 1_000_000, 900_000, `jit(f)/layer${Math.floor(i / 30)}/${["dot", "add"][i % 2]}:`]);
+  return plane(1, "/device:TPU:0", ["fusion.1", "add.2"], [{ name: "XLA Ops", events: ops }], "tf_op");
+}
+
 /** Many devices with one event each. */
 export function manyProfile(devices) {
   const names = ["fusion.1"];

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import {
   api, inkOf, Logdir, missing, openPage, realProfile, shots, startBrowser, startServer, waitFor, windowOf,
 } from "./harness.mjs";
-import { hostileProfile, manyProfile, MARKUP, plainProfile } from "./profile.mjs";
+import { hostileProfile, manyProfile, MARKUP, plainProfile, scopedProfile } from "./profile.mjs";
 
 const reason = missing();
 const real = realProfile("tpu_v6e_inference", "host0");
@@ -33,6 +33,7 @@ describe("the pages", { skip: reason || false, timeout: 300_000 }, () => {
     logdir.add("nothing", null);
     logdir.add(HOSTILE_RUN, "host0", hostileProfile());
     logdir.add("many", "host-0", manyProfile(30_000));
+    logdir.add("scoped", "host-0", scopedProfile());
     server = await startServer(logdir.path);
     browser = await startBrowser();
     base = `${server.url}/p/local/`;
@@ -103,7 +104,7 @@ describe("the pages", { skip: reason || false, timeout: 300_000 }, () => {
     await page.waitForSelector(".runs a");
     assert.equal(page.url(), base);
     const names = await page.locator(".runs tbody th").allTextContents();
-    assert.deepEqual([...names].sort(), ["2026_01_30_09_00_00", RUN, "damaged", "many", "noise", "nothing", HOSTILE_RUN].sort());
+    assert.deepEqual([...names].sort(), ["2026_01_30_09_00_00", RUN, "damaged", "many", "noise", "nothing", "scoped", HOSTILE_RUN].sort());
     assert.ok(names.indexOf(RUN) < names.indexOf("2026_01_30_09_00_00"), "newest first");
     await page.screenshot({ path: join(shots, "runs-light.png") });
     await page.click(`.runs a:text-is("${RUN}")`);
@@ -350,6 +351,29 @@ describe("the pages", { skip: reason || false, timeout: 300_000 }, () => {
     await page.keyboard.press("Escape");
     await page.waitForSelector('.plane:has-text("TPU:0")');
     assert.ok(most > 0 && most < 1 << 20, `${most} bytes of tracks at once`);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("derived lines come after the recorded ones are shown, and can be walked like them", async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    const asked = [];
+    page.on("request", (r) => asked.push(/derived=/.test(r.url()) ? "derived" : new URL(r.url()).pathname.split("/").pop()));
+    await page.goto(`${base}trace?run=scoped&host=host-0`);
+    const line = page.locator(".line:has(.name.derived)");
+    await waitFor("they are there", async () => (await line.count()) === 2);
+    assert.ok(asked.indexOf("window") < asked.indexOf("derived"), asked.join());
+    assert.match(await line.first().getAttribute("title"), /derived: name scopes/);
+    const t = await api(server.url, "tracks", { run: "scoped", host: "host-0", derived: "only" });
+    const [scopes] = t.planes[0].lines;
+    const hit = (await api(server.url, "search", { run: "scoped", host: "host-0", q: "layer", rows: scopes.line, limit: 1 })).hits[0];
+    await page.goto(`${base}trace?run=scoped&host=host-0&sel=${hit.id}`);
+    await page.waitForSelector(".details h2");
+    assert.equal(await page.locator(".details h2").textContent(), "layer0");
+    assert.match(await page.locator(".details").textContent(), /Framework Name Scope · derived/);
+    await page.keyboard.press(".");
+    await waitFor("the next of its line", async () => (await page.locator(".details h2").allTextContents()).join() === "layer1");
+    await page.screenshot({ path: join(shots, "derived-light.png") });
     assert.deepEqual(await check(), []);
     await close();
   });

@@ -77,6 +77,7 @@ export interface Line {
   begin_ps: Int;
   end_ps: Int;
   derived: boolean;
+  how?: string; // a derived line was made
   odd: number;
   overflow: number;
 }
@@ -106,6 +107,7 @@ export interface EventDetails {
   line_name: string;
   plane: number;
   plane_name: string;
+  derived?: boolean;
   lane: number;
   begin_ps: Int;
   duration_ps: Int;

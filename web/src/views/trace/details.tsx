@@ -38,7 +38,7 @@ function Facts({ trace, d }: { trace: Trace; d: EventDetails }) {
       )}
       <Fact name="Begin" title={[`${begin} ps`, wallClock(trace, begin)].filter(Boolean).join("\n")}>{timestamp(begin)}</Fact>
       <Fact name="End" title={`${begin + length} ps`}>{timestamp(begin + length)}</Fact>
-      <Fact name="Line">{d.plane_name} › {d.line_name}</Fact>
+      <Fact name="Line">{d.plane_name} › {d.line_name}{d.derived && <span class="faint" title="Made from other events; no file holds it"> · derived</span>}</Fact>
       {d.occurrences !== null && <Fact name="Occurrences">{count(big(d.occurrences))}</Fact>}
     </dl>
   );

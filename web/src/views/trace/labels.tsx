@@ -34,7 +34,7 @@ function lineTitle(row: Row): string {
     line.name || "(no name)",
     plural(line.events, "event"),
     line.lanes > 1 ? `${count(line.lanes)} rows, so that overlapping events do not hide each other` : "",
-    line.derived ? "made from other lines" : "",
+    line.derived ? `derived: ${line.how ?? "made from other lines"}` : "",
     line.odd ? `${plural(line.odd, "event")} with a negative or overflowing time` : "",
     line.overflow ? `${plural(line.overflow, "event")} overlap more than 255 others and share the last row` : "",
   ].filter(Boolean).join("\n");

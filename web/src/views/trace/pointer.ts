@@ -36,7 +36,7 @@ export function listenPointer(canvas: HTMLCanvasElement, trace: Trace, at: (p: P
     const top = trace.scrollTop.peek();
     // From the ruler: all rows; a zoom is about time only.
     const all = d.y < 0 || d.what === "zoom";
-    const lines = all ? [...trace.rows.peek().byLine.keys()] : linesBetween(trace.rows.peek().rows, d.y + d.top, p.y + top);
+    const lines = all ? null : linesBetween(trace.rows.peek().rows, d.y + d.top, p.y + top);
     return trace.areaOf(d.x, p.x, lines);
   };
 

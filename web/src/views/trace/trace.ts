@@ -96,6 +96,10 @@ export class Trace {
       effect(() => this.names.setPalette(dark.value ? darkPalette : lightPalette)),
       effect(() => this.names.setQuery(this.search.text.value.trim() ? parseQuery(this.search.text.value) : null)),
       effect(() => this.ask()),
+      effect(() => {
+        const loaded = this.tracks.value?.loading === false;
+        if (loaded && this.fetcher.version.value > 0) setTimeout(() => void this.loader.derive());
+      }),
     );
     this.loader.start();
   }
@@ -426,12 +430,12 @@ export class Trace {
     if (m && m.end > m.begin) this.setArea({ t0: m.begin, t1: m.end, rows: "" });
   }
 
-  areaOf(x0: number, x1: number, lines: number[]): Area {
+  /** lines: null is all that were recorded. */
+  areaOf(x0: number, x1: number, lines: number[] | null): Area {
     const { width } = this.size.peek();
     const v = this.view.peek();
     const [a, b] = [timeAt(v, Math.min(x0, x1), width), timeAt(v, Math.max(x0, x1), width)];
-    const all = this.tracks.peek()?.lines_total ?? this.rows.peek().byLine.size;
-    return { t0: a, t1: b > a ? b : a + 1n, rows: lines.length === all ? "" : formatRows(lines) };
+    return { t0: a, t1: b > a ? b : a + 1n, rows: formatRows(lines ?? []) };
   }
 
   // --- search ---

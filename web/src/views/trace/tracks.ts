@@ -39,6 +39,7 @@ export class TracksLoader {
   private rows = PAGE; // so many are wanted
   private timer: ReturnType<typeof setTimeout> | undefined;
   private extra: Plane[] = []; // lines that were asked for by number
+  private made: Plane[] | null = null; // derived lines, once they were asked for
 
   constructor(
     private readonly api: Api,
@@ -103,13 +104,32 @@ export class TracksLoader {
     }
   }
 
+  /** The lines that no file holds. Making them takes the server a moment: not to be asked for at first. */
+  async derive(): Promise<void> {
+    if (this.made) return;
+    this.made = [];
+    try {
+      const got = await this.api.json<Tracks>("tracks", { ...this.who, derived: "only", limit: MOST }, this.abort.signal);
+      this.made = got.planes;
+      const now = this.tracks.peek();
+      if (now && got.planes.length) this.show(now);
+    } catch {
+      this.made = null; // they are an extra: the recorded lines are there
+    }
+  }
+
   private wanted(): Record<string, string> {
     const q = this.find.peek().trim();
-    return q ? { ...this.who, q } : { ...this.who };
+    return q ? { ...this.who, q, ...(this.made?.length ? { derived: "1" } : {}) } : { ...this.who };
   }
 
   private show(t: Tracks): void {
-    const planes = this.find.peek() === "" ? mergePlanes(t.planes, this.extra) : t.planes;
+    let planes = t.planes;
+    if (this.find.peek() === "") {
+      planes = mergePlanes(planes, this.extra);
+      const shown = new Set(planes.map((p) => p.plane));
+      planes = mergePlanes(planes, (this.made ?? []).filter((p) => shown.has(p.plane)));
+    }
     this.tracks.value = { ...t, planes };
     this.changed();
   }
