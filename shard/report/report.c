@@ -63,7 +63,7 @@ enum xp_status report_begin(struct report *r, const struct report_ask *ask, stru
                          .filter = ask->filter,
                          .table = ask->table};
     XP_TRY(number(ask->limit, "limit", 1, LIMIT_MAX, &r->limit, err));
-    XP_TRY(number(ask->offset, "offset", 0, UINT64_MAX / 40, &r->offset, err));
+    XP_TRY(number(ask->skip, "skip", 0, UINT64_MAX / 40, &r->skip, err));
     if (r->sort.n > 256 || r->filter.n > 1024)
         return xp_fail(err, XP_BAD_REQUEST, 0, "sort or filter is longer than 256 or 1024 bytes");
     section_open(&r->metrics, true);
@@ -110,6 +110,7 @@ static struct xp_span cut(struct xp_span s, size_t max)
 
 void report_write_cell(struct xp_json *j, const struct report_cell *c)
 {
+    char id[24];
     switch (c->kind) {
     case REPORT_U64:
         xp_json_u64(j, c->u);
@@ -122,6 +123,10 @@ void report_write_cell(struct xp_json *j, const struct report_cell *c)
         break;
     case REPORT_TEXT:
         xp_json_span(j, cut(c->s, REPORT_CELL_MAX));
+        break;
+    case REPORT_ID:
+        snprintf(id, sizeof id, "%llu", (unsigned long long)c->u);
+        xp_json_str(j, id);
         break;
     case REPORT_BOOL:
         xp_json_bool(j, c->b);

@@ -26,7 +26,7 @@
  *            or report_none() in a cell. Never 0. A number that is not finite is n/a, too.
  * Metrics    Every id is a row of metrics.def (label, unit, definition), so that one id means one
  *            thing in every tool; add rows there. One id must have one value in all tools: take
- *            it from stats/facts.h if it is there. Units: "ps" "ns" "bytes" "bytes/s" "flop"
+ *            it from stats/figures.h if it is there. Units: "ps" "ns" "bytes" "bytes/s" "flop"
  *            "flop/s" "fraction" (0 to 1) "count" "". Picoseconds are whole numbers.
  * Tables     Rows are pulled: row() fills the cells of row i, in column order, and may be called
  *            several times for one i. Its texts must live until report_table returns. Give all
@@ -35,7 +35,7 @@
  *            and the greatest of each stretch kept.
  * Bounds     An answer stays below REPORT_MAX bytes: rows and nodes that do not fit are counted
  *            in total_rows, rest, total_nodes. Texts in cells are cut at REPORT_CELL_MAX bytes.
- * Arguments  Read here: limit, sort, filter, offset, table. All others are the tool's (tool_arg).
+ * Arguments  Read here: limit, skip, sort, filter, table. All others are the tool's (tool_arg).
  * Errors     Calls do not fail; what went wrong (memory) comes out of report_end.
  * Threads    One worker.
  */
@@ -56,7 +56,15 @@
 
 /* --- cells --- */
 
-enum report_kind { REPORT_NONE, REPORT_U64, REPORT_I64, REPORT_DOUBLE, REPORT_TEXT, REPORT_BOOL };
+enum report_kind {
+    REPORT_NONE,
+    REPORT_U64,
+    REPORT_I64,
+    REPORT_DOUBLE,
+    REPORT_TEXT,
+    REPORT_BOOL,
+    REPORT_ID /* a number of 64 bits that names something: in JSON a string */
+};
 
 struct report_cell {
     uint8_t kind; /* enum report_kind */
@@ -94,6 +102,10 @@ static inline struct report_cell report_of_text(struct xp_span s)
 {
     return (struct report_cell){.kind = REPORT_TEXT, .s = s};
 }
+static inline struct report_cell report_of_id(uint64_t v)
+{
+    return (struct report_cell){.kind = REPORT_ID, .u = v};
+}
 static inline struct report_cell report_of_bool(bool v)
 {
     return (struct report_cell){.kind = REPORT_BOOL, .b = v};
@@ -119,7 +131,7 @@ struct report {
     uint32_t nhosts;
     /* the rest is report_*.c's */
     const char *tool, *title, *question;
-    uint64_t limit, offset;
+    uint64_t limit, skip;
     struct xp_span sort, filter, table; /* table: only this one; empty: all */
     bool csv, csv_done, busy;
     struct report_section metrics, tables, series, tree, notes, links;
@@ -226,7 +238,7 @@ struct report_ask {
     bool csv;
     const struct report_host *hosts;
     uint32_t nhosts;
-    struct xp_span limit, offset, sort, filter, table; /* as asked; empty: absent */
+    struct xp_span limit, skip, sort, filter, table; /* as asked; empty: absent */
 };
 /* XP_BAD_REQUEST, and nothing to end, when an argument is not of its form. */
 enum xp_status report_begin(struct report *r, const struct report_ask *ask, struct xp_arena *a,

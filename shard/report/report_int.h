@@ -17,6 +17,7 @@ static inline double report_value(const struct report_cell *c)
 {
     switch (c->kind) {
     case REPORT_U64:
+    case REPORT_ID:
         return (double)c->u;
     case REPORT_I64:
         return (double)c->i;

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "shard/report/report_int.h"
@@ -75,11 +76,20 @@ static bool holds(struct xp_span s, struct xp_span what)
 
 static bool matches(const struct view *v)
 {
+    char id[24];
     if (!v->r->filter.n)
         return true;
-    for (uint32_t c = 0; c < v->t->ncolumns; c++)
-        if (v->cells[c].kind == REPORT_TEXT && holds(v->cells[c].s, v->r->filter))
+    for (uint32_t c = 0; c < v->t->ncolumns; c++) {
+        struct xp_span s = {0};
+        if (v->cells[c].kind == REPORT_TEXT)
+            s = v->cells[c].s;
+        if (v->cells[c].kind == REPORT_ID) {
+            snprintf(id, sizeof id, "%llu", (unsigned long long)v->cells[c].u);
+            s = xp_span_str(id);
+        }
+        if (holds(s, v->r->filter))
             return true;
+    }
     return false;
 }
 
@@ -92,7 +102,8 @@ static int compare(const void *a, const void *b, void *ctx)
     int c;
     if (x->none != y->none) /* n/a comes last, either way */
         return x->none ? 1 : -1;
-    c = v->by_text ? xp_span_cmp(x->text, y->text) : (x->num > y->num) - (x->num < y->num);
+    c = v->by_text ? xp_span_cmp(x->text, y->text) : 0;
+    c = c ? c : (x->num > y->num) - (x->num < y->num);
     c = v->descending ? -c : c;
     return c ? c : (x->i > y->i) - (x->i < y->i);
 }
@@ -139,9 +150,8 @@ static void gather(struct view *v)
         if (v->sort == v->t->ncolumns)
             continue;
         const struct report_cell *c = &v->cells[v->sort];
-        k->none =
-            v->by_text ? c->kind != REPORT_TEXT : !report_is_number(c) && c->kind != REPORT_BOOL;
-        if (v->by_text && !k->none)
+        k->none = c->kind == REPORT_NONE || (c->kind == REPORT_DOUBLE && !report_is_number(c));
+        if (c->kind == REPORT_TEXT)
             k->text = c->s;
         else
             k->num = report_value(c);
@@ -173,7 +183,7 @@ static uint64_t write_rows(struct view *v, struct xp_json *j)
 {
     struct report *r = v->r;
     size_t room = report_room(r), begin = j->b->n;
-    uint64_t first = r->offset < v->nkeys ? r->offset : v->nkeys, n = 0;
+    uint64_t first = r->skip < v->nkeys ? r->skip : v->nkeys, n = 0;
     if (!r->table.n && room > REPORT_TABLE_MAX)
         room = REPORT_TABLE_MAX;
     room = room > 32768 ? room - 32768 : 0; /* for what follows the rows */
@@ -280,7 +290,7 @@ static void csv_row(const struct view *v, struct xp_buf *b)
             xp_buf_byte(b, ',');
         if (cell->kind == REPORT_TEXT) {
             quote(b, cell->s);
-        } else if (report_is_number(cell) || cell->kind == REPORT_BOOL) {
+        } else if (report_is_number(cell) || cell->kind == REPORT_BOOL || cell->kind == REPORT_ID) {
             xp_json_init(&j, b);
             report_write_cell(&j, cell);
         }
@@ -300,7 +310,7 @@ static void write_csv(struct view *v)
                    unit ? col->unit : "", unit ? ")" : "");
     }
     xp_buf_str(b, "\r\n");
-    for (uint64_t k = v->r->offset; k < v->nkeys && n < v->r->limit; k++, n++) {
+    for (uint64_t k = v->r->skip; k < v->nkeys && n < v->r->limit; k++, n++) {
         fill(v, v->keys[k].i);
         csv_row(v, b);
         out_flush(v->r->out);

@@ -406,3 +406,62 @@ bool step_tpu_inputs(const struct derive *d, struct step_groups *g)
     walk_close(&w);
     return ok;
 }
+
+/* --- when a host waited for input, for facts --- */
+
+/* Loaders that have no name of XProf's: Python's iterators and those of data libraries. */
+static bool is_loader(struct xp_span name)
+{
+    static const char *const marks[] = {"DataLoader", "__next__", "GetNext", "get_next",
+                                        "Iterator::", "InfeedEnqueue"};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (xp_span_has(name, xp_span_str(marks[i])))
+            return true;
+    return false;
+}
+
+static bool line_inputs(struct host_walk *w, const struct derive_line *l, const uint16_t *flags,
+                        struct vec *spans)
+{
+    struct vec picked = {0};
+    bool ok = stages_find(w, l);
+    uint64_t kinds = w->stages.n ? BIT(INPUT_STAGE_ID) : 0;
+    ok = ok && derive_pick(l, 0, kinds, flags, l->own_names ? 0 : w->part_plane->nevmeta,
+                           PICK_INPUT, &picked);
+    for (size_t i = 0; ok && i < picked.n; i++) {
+        const struct plane_event *p = &VEC(picked, struct plane_event)[i];
+        uint8_t type = type_of(w, l, p->name);
+        bool named = p->name < w->part_plane->nevmeta && !l->own_names && flags[p->name];
+        if (!named && type != STEP_WAIT_INPUT && type != STEP_HOST_TO_DEVICE && !is_stage(w, p->at))
+            continue;
+        struct step_span *s = vec_push(spans, sizeof *s);
+        ok = s;
+        if (s)
+            *s = (struct step_span){step_time(p->begin_ps), step_time(p->end_ps), STEP_WAIT_INPUT};
+    }
+    vec_free(&picked);
+    return ok;
+}
+
+bool step_input_spans(const struct derive *d, struct vec *spans)
+{
+    struct host_walk w;
+    bool ok = walk_open(&w, d, NULL), any = false, groups = false;
+    uint16_t *flags = ok && w.plane ? input_names(&w, &any) : NULL;
+    ok = ok && (flags || !w.plane);
+    for (uint32_t i = 0; flags && i < w.part_plane->nevmeta; i++)
+        if (is_loader(part_event_name(d->part, w.part_plane, i))) {
+            flags[i] = PICK_INPUT;
+            any = true;
+        }
+    for (uint32_t i = 0; ok && w.plane && i < w.plane->nlines; i++)
+        groups |= has_groups(&w, &d->lines[w.plane->first_line + i]);
+    for (uint32_t i = 0; ok && any && i < w.plane->nlines; i++) {
+        const struct derive_line *l = &d->lines[w.plane->first_line + i];
+        if (!l->hidden && !l->line->derived && (!groups || has_groups(&w, l)))
+            ok = line_inputs(&w, l, flags, spans);
+    }
+    free(flags);
+    walk_close(&w);
+    return ok;
+}

@@ -4,7 +4,7 @@
 #include "shard/tools/profile.h"
 #include "shard/tools/requests.h"
 
-enum { SESSION_OPS = 1, SESSION_STEPS, SESSION_REQUESTS };
+enum { SESSION_OPS = 1, SESSION_STEPS, SESSION_REQUESTS, SESSION_FIGURES };
 
 static enum xp_status keep(struct xp_buf *b, struct xp_arena *a, struct xp_span *out,
                            struct xp_error *err)
@@ -27,8 +27,8 @@ static void put(struct xp_buf *all, uint32_t field, struct xp_buf *one)
 }
 
 static enum xp_status pack(const struct op_stats *stats, const struct steps *steps, uint32_t index,
-                           struct xp_buf *requests, struct xp_arena *a, struct xp_span *out,
-                           struct xp_error *err)
+                           struct xp_buf *requests, struct xp_buf *figures, struct xp_arena *a,
+                           struct xp_span *out, struct xp_error *err)
 {
     struct xp_buf all, one;
     xp_buf_init(&all, SESSION_MAX);
@@ -38,6 +38,7 @@ static enum xp_status pack(const struct op_stats *stats, const struct steps *ste
     steps_pack(steps, index, &one);
     put(&all, SESSION_STEPS, &one);
     put(&all, SESSION_REQUESTS, requests);
+    put(&all, SESSION_FIGURES, figures);
     enum xp_status st = keep(&all, a, out, err);
     xp_buf_fini(&one);
     xp_buf_fini(&all);
@@ -47,7 +48,7 @@ static enum xp_status pack(const struct op_stats *stats, const struct steps *ste
 struct parts {
     struct op_stats *stats;
     struct steps steps;
-    struct xp_span requests;
+    struct xp_span requests, figures;
 };
 
 static enum xp_status unpack(struct xp_span bytes, struct xp_arena *a, struct parts *out,
@@ -64,6 +65,8 @@ static enum xp_status unpack(struct xp_span bytes, struct xp_arena *a, struct pa
             steps = f.bytes;
         else if (f.num == SESSION_REQUESTS)
             out->requests = f.bytes;
+        else if (f.num == SESSION_FIGURES)
+            out->figures = f.bytes;
     }
     if (r.bad)
         return xp_fail(err, XP_CORRUPT, 0, "steps and ops of another server cannot be read");
@@ -71,21 +74,35 @@ static enum xp_status unpack(struct xp_span bytes, struct xp_arena *a, struct pa
     return steps_unpack(steps, a, &out->steps, err);
 }
 
-static enum xp_status map(const struct tool_host *host, bool requests, struct xp_arena *a,
-                          struct xp_span *partial, struct xp_error *err)
+static enum xp_status map_figures(const struct tool_host *host, const struct tool_args *args,
+                                  struct xp_arena *a, struct xp_buf *out, struct xp_error *err)
+{
+    struct figure_host h;
+    struct xp_span marker = {0};
+    tool_arg(args, "step_marker", &marker);
+    XP_TRY(figures_of(host->part, host->name, marker, a, &h, err));
+    figures_pack(&h, host->index, out);
+    return XP_OK;
+}
+
+/* args: with figures. */
+static enum xp_status map(const struct tool_host *host, bool requests, const struct tool_args *args,
+                          struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
 {
     const struct op_stats *stats;
     const struct steps *steps;
-    struct xp_buf b;
+    struct xp_buf b, f;
     XP_TRY(op_stats_get(host->part, &stats, err));
     XP_TRY(steps_get(host->part, &steps, err));
     xp_buf_init(&b, SESSION_MAX);
-    enum xp_status st = XP_OK;
-    if (requests && !stats->hosts[0].training)
+    xp_buf_init(&f, SESSION_MAX);
+    enum xp_status st = args ? map_figures(host, args, a, &f, err) : XP_OK;
+    if (st == XP_OK && requests && !stats->hosts[0].training)
         st = requests_pack(host->part, a, &b, err);
     if (st == XP_OK)
-        st = pack(stats, steps, host->index, &b, a, partial, err);
+        st = pack(stats, steps, host->index, &b, &f, a, partial, err);
     xp_buf_fini(&b);
+    xp_buf_fini(&f);
     return st;
 }
 
@@ -94,7 +111,7 @@ enum xp_status session_map(const struct tool_host *host, const struct tool_args 
 {
     (void)args;
     XP_TRY(profile_all_readable(host, 1, err));
-    return map(host, false, a, partial, err);
+    return map(host, false, NULL, a, partial, err);
 }
 
 enum xp_status session_map_requests(const struct tool_host *host, const struct tool_args *args,
@@ -103,14 +120,13 @@ enum xp_status session_map_requests(const struct tool_host *host, const struct t
 {
     (void)args;
     XP_TRY(profile_all_readable(host, 1, err));
-    return map(host, true, a, partial, err);
+    return map(host, true, NULL, a, partial, err);
 }
 
 enum xp_status session_map_report(const struct tool_host *host, const struct tool_args *args,
                                   struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
 {
-    (void)args;
-    return map(host, true, a, partial, err);
+    return map(host, true, args, a, partial, err);
 }
 
 enum xp_status session_merge(struct xp_span x, struct xp_span y, struct xp_arena *a,
@@ -119,7 +135,7 @@ enum xp_status session_merge(struct xp_span x, struct xp_span y, struct xp_arena
     struct parts px, py;
     struct op_stats *stats;
     struct steps steps;
-    struct xp_buf requests;
+    struct xp_buf requests, figures;
     *both = x.n ? x : y;
     if (!x.n || !y.n)
         return XP_OK;
@@ -130,8 +146,12 @@ enum xp_status session_merge(struct xp_span x, struct xp_span y, struct xp_arena
     xp_buf_init(&requests, SESSION_MAX);
     xp_buf_span(&requests, px.requests);
     xp_buf_span(&requests, py.requests);
-    enum xp_status st = pack(stats, &steps, 0, &requests, a, both, err);
+    xp_buf_init(&figures, SESSION_MAX);
+    xp_buf_span(&figures, px.figures);
+    xp_buf_span(&figures, py.figures);
+    enum xp_status st = pack(stats, &steps, 0, &requests, &figures, a, both, err);
     xp_buf_fini(&requests);
+    xp_buf_fini(&figures);
     return st;
 }
 
@@ -140,9 +160,46 @@ enum xp_status session_open(struct xp_span merged, struct xp_arena *a, struct se
 {
     struct parts p;
     XP_TRY(unpack(merged, a, &p, err));
-    *out = (struct session){.stats = p.stats, .steps = p.steps, .requests = p.requests};
+    *out = (struct session){
+        .stats = p.stats, .steps = p.steps, .requests = p.requests, .figures = p.figures};
     op_stats_session(p.stats, &out->all);
     return XP_OK;
+}
+
+/* "worker-1:250000": picoseconds to add to the host's times. */
+static enum xp_status parse_offset(struct xp_span text, struct figure_override *out,
+                                   struct xp_error *err)
+{
+    const uint8_t *colon = text.n ? memrchr(text.p, ':', text.n) : NULL;
+    size_t n = colon ? (size_t)(colon - text.p) : 0, i = n + 1;
+    bool minus = colon && i < text.n && text.p[i] == '-';
+    double v = 0;
+    for (i += minus; colon && i < text.n && text.p[i] >= '0' && text.p[i] <= '9'; i++)
+        v = v * 10 + (text.p[i] - '0');
+    if (!colon || i != text.n || i == n + 1 + minus || v > 1e18)
+        return xp_fail(err, XP_BAD_REQUEST, 0,
+                       "offset is HOST:PS, picoseconds to add to the times of that host");
+    *out = (struct figure_override){xp_span_of(text.p, n), minus ? -v : v};
+    return XP_OK;
+}
+
+enum xp_status session_open_report(struct xp_span merged, const struct tool_args *args,
+                                   struct xp_arena *a, struct session *out, struct figures *f,
+                                   struct xp_error *err)
+{
+    struct peak_override *peaks = xp_arena_alloc(a, (args->n + 1) * sizeof *peaks);
+    struct figure_override *offsets = xp_arena_alloc(a, (args->n + 1) * sizeof *offsets);
+    struct figures_ask ask = {.peaks = peaks, .offsets = offsets};
+    if (!peaks || !offsets)
+        return xp_fail(err, XP_BUSY, 0, "no memory left for the report");
+    for (size_t i = 0; i < args->n; i++) {
+        if (xp_span_eq(args->args[i].name, XP_SPAN_LIT("peak")))
+            XP_TRY(peak_parse(args->args[i].value, &peaks[ask.npeaks++], err));
+        else if (xp_span_eq(args->args[i].name, XP_SPAN_LIT("offset")))
+            XP_TRY(parse_offset(args->args[i].value, &offsets[ask.noffsets++], err));
+    }
+    XP_TRY(session_open(merged, a, out, err));
+    return figures_open(out->figures, out->stats, &ask, a, f, err);
 }
 
 const char *session_step_warning(const struct step_db *db)

@@ -99,7 +99,7 @@ enum xp_status tool_report_run(const struct tool *t, const struct report_host *h
                              .nhosts = (uint32_t)n};
     struct report r;
     tool_arg(args, "limit", &ask.limit);
-    tool_arg(args, "offset", &ask.offset);
+    tool_arg(args, "skip", &ask.skip);
     tool_arg(args, "sort", &ask.sort);
     tool_arg(args, "filter", &ask.filter);
     tool_arg(args, "table", &ask.table);

@@ -1,0 +1,50 @@
+/* shard/stats/figures_int.h - what the files of figures share. */
+#ifndef SHARD_FIGURES_INT_H
+#define SHARD_FIGURES_INT_H
+
+#include "shard/derive/vec.h"
+#include "shard/stats/figures.h"
+
+enum { FIGURE_NAME_WAIT = 1, FIGURE_NAME_SYNC = 2, FIGURE_NAME_INFEED = 4 };
+
+/* Bits of what an op of that name does. */
+uint8_t figure_name_of(struct xp_span name);
+
+/* While a host is looked at. */
+struct figure_build {
+    struct part *part;
+    const struct derive *d;
+    struct xp_span marker;
+    struct figure_host *host;
+    struct xp_bump bump;
+    struct xp_arena *scratch;
+    struct vec inputs;  /* struct figure_span, united */
+    struct vec syncs;   /* struct figure_sync */
+    struct vec modules; /* struct figure_module */
+    struct xp_error *err;
+};
+
+enum xp_status figure_busy(struct xp_error *err);
+
+/* figures_steps.c: the core's steps; in `steps`, struct figure_step in order of begin. */
+enum xp_status figure_marked_steps(struct figure_build *b, uint32_t plane, struct vec *steps);
+/* Runs of modules of the plane, counted in b->modules. */
+enum xp_status figure_count_modules(struct figure_build *b, uint32_t plane);
+/* "jit_f(123)" -> "jit_f" */
+struct xp_span figure_plain(struct xp_span name);
+/* The module that steps are inferred from: the one asked for, or that of the most time. */
+void figure_choose_module(struct figure_build *b);
+enum xp_status figure_module_steps(struct figure_build *b, uint32_t plane, struct vec *steps);
+/* Events of host threads called b->marker. */
+enum xp_status figure_event_steps(struct figure_build *b, struct vec *steps);
+/* Of GPUs and CPUs, from stats/steps.h. */
+enum xp_status figure_host_steps(struct figure_build *b, bool with_input, struct vec *steps);
+/* Order, numbers, until_ps, whole; no more than FIGURE_STEPS_MAX. */
+void figure_finish_steps(struct figure_build *b, struct vec *steps, bool device_marked);
+
+static inline bool figure_is_sparse(struct xp_span plane)
+{
+    return xp_span_has(plane, XP_SPAN_LIT(" SparseCore "));
+}
+
+#endif
