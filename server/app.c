@@ -8,6 +8,7 @@
 #include "lib/base/log.h"
 #include "server/api.h"
 #include "server/ask.h"
+#include "server/metrics.h"
 #include "server/pages.h"
 #include "server/stock.h"
 #include "server/upstream.h"
@@ -35,6 +36,19 @@ static const struct route xprof_routes[] = {
 };
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static const char *const route_names[] = {
+#define API(path, fn, op) "api/" path,
+#define XPROF(path, fn, op)
+#include "server/routes.def"
+#undef API
+#undef XPROF
+#define API(path, fn, op)
+#define XPROF(path, fn, op) "xprof/" path,
+#include "server/routes.def"
+#undef API
+#undef XPROF
+};
 
 static const struct route *find_route(const struct route *routes, size_t n, struct xp_span path)
 {
@@ -83,6 +97,7 @@ enum xp_status app_new(const struct options *o, const char *version, struct xp_w
     if (!app->upstream)
         app->shard = shard_new(workers, app_memory_budget(o));
     app->warm = warm_new();
+    app->metrics = metrics_new(route_names, COUNT(route_names));
     *out = app;
     return XP_OK;
 }
@@ -105,7 +120,15 @@ void app_free(struct app *app)
     run_index_free(app->runs);
     xp_store_free(app->store);
     stock_free(app->stock);
+    metrics_free(app->metrics);
     free(app);
+}
+
+struct metrics *app_metrics(struct app *app, struct metrics_sources *from)
+{
+    from->shard = app->shard;
+    from->upstream = app->upstream;
+    return app->metrics;
 }
 
 /* --- a request's way --- */
@@ -152,6 +175,8 @@ static void start(struct app *app, struct http_exchange *ex, const struct route 
         return;
     }
     ask->compatible = compatible;
+    ask->number = compatible ? COUNT(api_routes) + (size_t)(route - xprof_routes)
+                             : (size_t)(route - api_routes);
     if (xp_workers_post(app->workers, XP_WORK_QUERY, run_ask, ask) != XP_OK) {
         xp_fail(&err, XP_BUSY, 0, "too many requests are waiting; try again in a moment");
         ask_problem(ask, &err);

@@ -19,6 +19,9 @@ enum xp_status app_new(const struct options *o, const char *version, struct xp_w
                        struct app **out, struct xp_error *err);
 /* Bytes for profiles: what was asked for, or a share of what the machine or cgroup has. */
 uint64_t app_memory_budget(const struct options *o);
+/* Its counters, and where more are; for the admin port. */
+struct metrics_sources;
+struct metrics *app_metrics(struct app *app, struct metrics_sources *from);
 void app_stop(struct app *app);
 void app_free(struct app *app);
 

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/hash.h"
+#include "server/metrics.h"
 #include "server/upstream.h"
 
 #define FILE_NAME_MAX 1024
@@ -77,6 +79,7 @@ enum xp_status ask_new(struct app *app, struct http_exchange *ex, const struct r
     ask->app = app;
     ask->ex = ex;
     ask->route = route;
+    ask->began_ns = xp_now_ns();
     ask->gzip = req->accepts_gzip;
     ask->identity = xp_fnv(XP_FNV_INIT, xp_span_str(app->version));
     ask->identity = xp_fnv(ask->identity, req->path);
@@ -97,6 +100,7 @@ enum xp_status ask_new(struct app *app, struct http_exchange *ex, const struct r
 
 void ask_answer(struct ask *ask, struct http_answer *a)
 {
+    metrics_answer(ask->app->metrics, ask->number, a->status, xp_now_ns() - ask->began_ns);
     http_answer_from(ask->ex, a);
     ask_free(ask);
 }

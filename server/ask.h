@@ -33,6 +33,7 @@ struct app {
     struct xp_store *store;
     struct run_index *runs;
     struct warm *warm;
+    struct metrics *metrics;
     struct stock *stock; /* NULL: only our own pages */
     const char *version, *location;
     uint64_t started_ns;
@@ -46,6 +47,8 @@ struct ask {
     const struct route *route;
     bool compatible; /* XProf's route: errors in its form */
     bool gzip;
+    size_t number; /* of the route, for metrics */
+    uint64_t began_ns;
     uint64_t identity;  /* hash of route and parameters, for the ETag */
     struct xp_buf text; /* the decoded parameters' bytes */
     struct shard_arg args[ASK_ARGS_MAX];

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "lib/base/log.h"
 #include "lib/http/http.h"
+#include "server/admin.h"
 #include "server/app.h"
 #include "server/options.h"
 #include "server/query.h"
@@ -91,6 +93,25 @@ static void role_free(struct role *role)
     shard_role_free(role->shard);
 }
 
+static enum xp_status start_admin(const struct options *o, struct role *role,
+                                  struct http_server *server, struct xp_workers *workers,
+                                  struct admin **out, struct xp_error *err)
+{
+    static const char *const names[] = {"all", "frontend", "shard"};
+    struct admin_config config = {
+        .host = o->host,
+        .port = (int)o->admin_port,
+        .sources = {
+            .version = XP_VERSION, .role = names[o->role], .server = server, .workers = workers}};
+    if (o->admin_port < 0)
+        return XP_OK;
+    config.metrics = role->app ? app_metrics(role->app, &config.sources)
+                               : shard_role_metrics(role->shard, &config.sources);
+    XP_TRY(admin_start(&config, out, err));
+    printf("xprofd: health and metrics on port %d\n", admin_port(*out));
+    return XP_OK;
+}
+
 static void announce(const struct options *o, int port)
 {
     bool v6 = strchr(o->host, ':') != NULL;
@@ -104,6 +125,7 @@ static int serve(const struct options *o)
     struct xp_error err = {0};
     struct http_server *server = NULL;
     struct role role = {0};
+    struct admin *admin = NULL;
     sigset_t set;
     int sig, rc = 0;
 
@@ -120,7 +142,8 @@ static int serve(const struct options *o)
         .workers = workers,
     };
     if (role_new(o, workers, &role, &config, &err) != XP_OK ||
-        http_server_start(&config, &server, &err) != XP_OK) {
+        http_server_start(&config, &server, &err) != XP_OK ||
+        start_admin(o, &role, server, workers, &admin, &err) != XP_OK) {
         rc = fail(&err);
         goto out;
     }
@@ -130,10 +153,14 @@ static int serve(const struct options *o)
     pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* a second signal ends it at once */
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
+    admin_not_ready(admin);
+    nanosleep(&(struct timespec){.tv_sec = o->drain_seconds}, NULL);
     if (role.app)
         app_stop(role.app);
-    http_server_drain(server, DRAIN_MS);
 out:
+    admin_stop(admin);
+    if (server)
+        http_server_drain(server, DRAIN_MS);
     role_free(&role);
     xp_workers_free(workers);
     return rc;

@@ -34,6 +34,10 @@ static const struct option table[] = {
     {"tls-key", "FILE", "private key (PEM)", TEXT, FIELD(tls_key), 0, 0},
     {"ui", "stock=DIR", "also serve XProf's own pages at /, from an installed xprof/static folder",
      TEXT, FIELD(ui), 0, 0},
+    {"admin-port", "N", "port for /livez, /readyz and /metrics; 0 takes any (none)", NUMBER,
+     FIELD(admin_port), 0, 65535},
+    {"drain-seconds", "N", "go on for so long after SIGTERM, while /readyz says no (0)", NUMBER,
+     FIELD(drain_seconds), 0, 3600},
     {"shards", "SPEC", "frontend: static:HOST:PORT,... or dns:NAME:PORT", TEXT, FIELD(shards), 0,
      0},
     {"rpc-key", "FILE", "frontend, shard: keys they share, one a line, the first signs", TEXT,
@@ -196,7 +200,7 @@ static bool check(const struct options *o)
 enum options_result options_parse(int argc, char **argv, const char *version, struct options *o)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    *o = (struct options){.host = "127.0.0.1", .port = 8791, .log_level = "info"};
+    *o = (struct options){.host = "127.0.0.1", .port = 8791, .log_level = "info", .admin_port = -1};
     o->threads = cores > 0 ? cores : 1;
     if (argc > 1 && strcmp(argv[1], "frontend") == 0)
         o->role = ROLE_FRONTEND;

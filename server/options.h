@@ -29,6 +29,8 @@ struct options {
     const char *rpc_key;  /* file of keys, or NULL */
     const char *identity; /* shard: its name among the others; NULL: host name and port */
     int64_t port, threads;
+    int64_t admin_port;    /* -1: none */
+    int64_t drain_seconds; /* between "not ready" and the end */
     int64_t memory_budget; /* bytes; 0: 60 % of what the machine or cgroup has */
 };
 

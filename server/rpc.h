@@ -24,6 +24,7 @@
 #include "lib/base/buf.h"
 #include "lib/cluster/sign.h"
 #include "lib/http/http.h"
+#include "server/metrics.h"
 #include "shard/shard.h"
 
 #define RPC_ASK_PATH "/rpc/v1/ask"
@@ -62,6 +63,7 @@ struct rpc_config {
     size_t nstores;
     const struct xp_keyring *keys; /* NULL: asks need no signature */
     struct xp_workers *workers;    /* where asks are read */
+    struct metrics *metrics;       /* answers count for its first route */
 };
 
 /* Everything in the configuration outlives the server. */

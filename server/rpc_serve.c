@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "lib/base/clock.h"
 #include "server/rpc.h"
 
 struct rpc_server {
@@ -14,6 +15,8 @@ struct ask {
     struct rpc_server *server;
     struct http_exchange *ex;
     struct rpc_ask rpc;
+    uint64_t began_ns;
+    int status; /* as HTTP would say it; the answer itself is 200 */
     char signature[SIGN_TEXT_MAX];
 };
 
@@ -38,6 +41,7 @@ static void end_ask(struct ask *ask, struct http_answer *a)
 {
     struct rpc_server *s = ask->server;
     struct http_exchange *ex = ask->ex;
+    metrics_answer(s->config.metrics, 0, ask->status, xp_now_ns() - ask->began_ns);
     rpc_ask_fini(&ask->rpc);
     free(ask);
     http_answer_from(ex, a);
@@ -51,6 +55,7 @@ static void refuse(struct ask *ask, int status, const char *text)
     a.body = (uint8_t *)text;
     a.body_n = strlen(text);
     a.is_static = true;
+    ask->status = status;
     end_ask(ask, &a);
 }
 
@@ -69,6 +74,7 @@ static void answer_error(struct ask *ask, const struct xp_error *err)
     xp_buf_str(&text, err->text);
     http_answer_body(&a, &text);
     a.incompressible = true;
+    ask->status = xp_status_http(err->status);
     end_ask(ask, &a);
 }
 
@@ -90,6 +96,7 @@ static void on_answer(void *ctx, struct shard_answer *sa)
     http_answer_header(&a, "xprofd-version", xp_span_str(version));
     if (sa->volatile_answer)
         http_answer_header(&a, "xprofd-volatile", XP_SPAN_LIT("1"));
+    ask->status = 200;
     end_ask(ask, &a);
 }
 
@@ -140,6 +147,7 @@ void rpc_handle(void *ctx, struct http_exchange *ex)
     XP_ASSERT(ask);
     ask->server = s;
     ask->ex = ex;
+    ask->began_ns = xp_now_ns();
     if (signature.n && signature.n < sizeof ask->signature)
         memcpy(ask->signature, signature.p, signature.n);
     atomic_fetch_add(&s->asks, 1);

@@ -12,8 +12,11 @@ struct shard_role {
     struct xp_keyring *keys;
     struct shard *shard;
     struct rpc_server *rpc;
+    struct metrics *metrics;
     char identity[RING_NAME_MAX + 1];
 };
+
+static const char *const route_names[] = {"rpc/ask"};
 
 enum xp_status shard_role_new(const struct options *o, const char *version,
                               struct xp_workers *workers, struct shard_role **out,
@@ -36,13 +39,15 @@ enum xp_status shard_role_new(const struct options *o, const char *version,
     else
         snprintf(r->identity, sizeof r->identity, "%s:%d", host, (int)o->port);
     r->shard = shard_new(workers, app_memory_budget(o));
+    r->metrics = metrics_new(route_names, 1);
     struct rpc_config config = {.identity = r->identity,
                                 .version = version,
                                 .shard = r->shard,
                                 .stores = &r->store,
                                 .nstores = 1,
                                 .keys = r->keys,
-                                .workers = workers};
+                                .workers = workers,
+                                .metrics = r->metrics};
     r->rpc = rpc_server_new(&config);
     *out = r;
     return XP_OK;
@@ -56,7 +61,14 @@ void shard_role_free(struct shard_role *r)
     shard_free(r->shard);
     xp_store_free(r->store);
     xp_sign_close(r->keys);
+    metrics_free(r->metrics);
     free(r);
+}
+
+struct metrics *shard_role_metrics(struct shard_role *r, struct metrics_sources *from)
+{
+    from->shard = r->shard;
+    return r->metrics;
 }
 
 struct rpc_server *shard_role_rpc(struct shard_role *r)

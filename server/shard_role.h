@@ -17,5 +17,7 @@ enum xp_status shard_role_new(const struct options *o, const char *version,
                               struct xp_error *err);
 void shard_role_free(struct shard_role *r); /* NULL is fine */
 struct rpc_server *shard_role_rpc(struct shard_role *r);
+/* Its counters, and where more are; for the admin port. */
+struct metrics *shard_role_metrics(struct shard_role *r, struct metrics_sources *from);
 
 #endif

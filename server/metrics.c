@@ -1,0 +1,214 @@
+#include "server/metrics.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Upper ends of the buckets, in microseconds; the last is all. From what a kept answer takes to
+ * what a cold tool over many hosts does. */
+static const uint32_t bounds_us[] = {500,    1000,   2500,   5000,    10000,   25000,   50000,
+                                     100000, 250000, 500000, 1000000, 2500000, 10000000};
+#define BOUNDS (sizeof bounds_us / sizeof *bounds_us)
+
+/* Statuses that handlers give; another is counted under its class. */
+static const int statuses[] = {200, 302, 304, 400, 403, 404, 405, 412, 413,
+                               421, 422, 499, 500, 501, 502, 503, 504};
+#define STATUSES (sizeof statuses / sizeof *statuses)
+
+struct route_counts {
+    _Atomic uint64_t by_status[STATUSES];
+    _Atomic uint64_t buckets[BOUNDS + 1];
+    _Atomic uint64_t sum_us;
+};
+
+struct metrics {
+    const char *const *routes;
+    size_t n;
+    int64_t started_s;
+    struct route_counts counts[];
+};
+
+struct metrics *metrics_new(const char *const *routes, size_t n)
+{
+    struct metrics *m = calloc(1, sizeof *m + n * sizeof m->counts[0]);
+    XP_ASSERT(m);
+    m->routes = routes;
+    m->n = n;
+    m->started_s = time(NULL);
+    return m;
+}
+
+void metrics_free(struct metrics *m)
+{
+    free(m);
+}
+
+static size_t place_of_status(int status)
+{
+    for (size_t i = 0; i < STATUSES; i++)
+        if (statuses[i] == status)
+            return i;
+    return status < 500 ? 3 /* 400 */ : 12 /* 500 */;
+}
+
+void metrics_answer(struct metrics *m, size_t route, int status, uint64_t ns)
+{
+    struct route_counts *c = &m->counts[route];
+    uint64_t us = ns / 1000;
+    size_t b = 0;
+    while (b < BOUNDS && us > bounds_us[b])
+        b++;
+    atomic_fetch_add_explicit(&c->by_status[place_of_status(status)], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->buckets[b], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->sum_us, us, memory_order_relaxed);
+}
+
+/* --- text --- */
+
+static void head(struct xp_buf *b, const char *name, const char *type, const char *help)
+{
+    xp_buf_fmt(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void counter(struct xp_buf *b, const char *name, uint64_t v, const char *help)
+{
+    head(b, name, "counter", help);
+    xp_buf_fmt(b, "%s %" PRIu64 "\n", name, v);
+}
+
+static void gauge(struct xp_buf *b, const char *name, uint64_t v, const char *help)
+{
+    head(b, name, "gauge", help);
+    xp_buf_fmt(b, "%s %" PRIu64 "\n", name, v);
+}
+
+static void write_answers(struct metrics *m, struct xp_buf *b)
+{
+    head(b, "xprofd_answers_total", "counter", "Answers of routes, by status.");
+    for (size_t r = 0; r < m->n; r++)
+        for (size_t s = 0; s < STATUSES; s++) {
+            uint64_t n = atomic_load_explicit(&m->counts[r].by_status[s], memory_order_relaxed);
+            if (n)
+                xp_buf_fmt(b, "xprofd_answers_total{route=\"%s\",status=\"%d\"} %" PRIu64 "\n",
+                           m->routes[r], statuses[s], n);
+        }
+}
+
+static void write_durations(struct metrics *m, struct xp_buf *b)
+{
+    static const char name[] = "xprofd_answer_seconds";
+    head(b, name, "histogram", "From the request to its answer, without sending it.");
+    for (size_t r = 0; r < m->n; r++) {
+        uint64_t sum = 0;
+        uint64_t each[BOUNDS + 1];
+        for (size_t i = 0; i <= BOUNDS; i++)
+            sum += each[i] = atomic_load_explicit(&m->counts[r].buckets[i], memory_order_relaxed);
+        if (!sum)
+            continue;
+        uint64_t so_far = 0;
+        for (size_t i = 0; i < BOUNDS; i++) {
+            so_far += each[i];
+            xp_buf_fmt(b, "%s_bucket{route=\"%s\",le=\"%g\"} %" PRIu64 "\n", name, m->routes[r],
+                       bounds_us[i] / 1e6, so_far);
+        }
+        xp_buf_fmt(b, "%s_bucket{route=\"%s\",le=\"+Inf\"} %" PRIu64 "\n", name, m->routes[r], sum);
+        xp_buf_fmt(b, "%s_sum{route=\"%s\"} %.6f\n", name, m->routes[r],
+                   (double)atomic_load(&m->counts[r].sum_us) / 1e6);
+        xp_buf_fmt(b, "%s_count{route=\"%s\"} %" PRIu64 "\n", name, m->routes[r], sum);
+    }
+}
+
+static void write_http(struct http_server *server, struct xp_buf *b)
+{
+    struct http_stats st;
+    http_server_stats(server, &st);
+    counter(b, "xprofd_http_connections_total", st.connections, "Connections accepted.");
+    gauge(b, "xprofd_http_open_connections", st.open_connections, "Connections open now.");
+    counter(b, "xprofd_http_requests_total", st.requests, "Requests, pages and assets too.");
+    counter(b, "xprofd_http_aborted_total", st.aborted, "Requests whose client left.");
+    counter(b, "xprofd_http_condemned_total", st.condemned, "Connections cut for resets.");
+    counter(b, "xprofd_http_slow_closed_total", st.slow_closed, "Connections that did not read.");
+}
+
+static void write_shard(struct shard *shard, struct xp_buf *b)
+{
+    struct shard_stats st;
+    shard_stats(shard, &st);
+    gauge(b, "xprofd_budget_bytes", st.budget, "Memory for profiles.");
+    gauge(b, "xprofd_profile_bytes", st.bytes, "Memory that profiles take.");
+    gauge(b, "xprofd_parts", st.parts, "Profiles in memory.");
+    gauge(b, "xprofd_parts_pinned", st.pinned, "Profiles in use.");
+    counter(b, "xprofd_part_hits_total", st.hits, "Asks for a profile that was there.");
+    counter(b, "xprofd_part_loads_total", st.loads, "Profiles loaded.");
+    counter(b, "xprofd_part_evictions_total", st.evictions, "Profiles dropped for others.");
+    counter(b, "xprofd_part_refused_total", st.refused, "Asks refused for want of memory.");
+    counter(b, "xprofd_part_cancelled_total", st.cancelled, "Loads that nobody waited for.");
+    counter(b, "xprofd_answers_known_total", st.known, "Answers kept from an earlier ask.");
+}
+
+static void write_upstream(struct upstream *upstream, struct xp_buf *b)
+{
+    struct upstream_stats st;
+    upstream_stats(upstream, &st);
+    gauge(b, "xprofd_shards", st.members, "Shards that are there.");
+    counter(b, "xprofd_asks_total", st.asks, "Requests for shards.");
+    counter(b, "xprofd_ask_retries_total", st.retries, "Asks made again of another shard.");
+    counter(b, "xprofd_asks_failed_total", st.failed, "Requests that no shard answered.");
+}
+
+static uint64_t open_files(void)
+{
+    uint64_t n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    while (d && readdir(d))
+        n++;
+    if (d)
+        closedir(d);
+    return n > 3 ? n - 3 : 0; /* ".", ".." and the folder itself */
+}
+
+static uint64_t resident(void)
+{
+    long pages = 0, in_memory = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (f && fscanf(f, "%ld %ld", &pages, &in_memory) != 2)
+        in_memory = 0;
+    if (f)
+        fclose(f);
+    return (uint64_t)in_memory * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void write_process(const struct metrics *m, struct xp_buf *b)
+{
+    struct rusage ru;
+    getrusage(RUSAGE_SELF, &ru);
+    head(b, "process_cpu_seconds_total", "counter", "User and system time.");
+    xp_buf_fmt(b, "process_cpu_seconds_total %.6f\n",
+               (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
+                   (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1e6);
+    gauge(b, "process_resident_memory_bytes", resident(), "Resident memory.");
+    gauge(b, "process_open_fds", open_files(), "Open files.");
+    gauge(b, "process_start_time_seconds", (uint64_t)m->started_s, "Since the epoch.");
+}
+
+void metrics_write(struct metrics *m, const struct metrics_sources *from, struct xp_buf *out)
+{
+    head(out, "xprofd_build_info", "gauge", "Version and role.");
+    xp_buf_fmt(out, "xprofd_build_info{version=\"%s\",role=\"%s\"} 1\n", from->version, from->role);
+    write_answers(m, out);
+    write_durations(m, out);
+    if (from->server)
+        write_http(from->server, out);
+    if (from->workers)
+        gauge(out, "xprofd_queue_waiting", (uint64_t)xp_workers_waiting(from->workers),
+              "Tasks that wait for a thread.");
+    if (from->shard)
+        write_shard(from->shard, out);
+    if (from->upstream)
+        write_upstream(from->upstream, out);
+    write_process(m, out);
+}
