@@ -155,8 +155,7 @@ static bool pick_lines(const struct trace_host *h, const struct shown *s, struct
     const struct derive_plane *dp = &h->d->planes[s->plane];
     for (uint32_t i = dp->first_line; i < dp->first_line + dp->nlines; i++) {
         const struct derive_line *l = &h->d->lines[i];
-        if (l->hidden || !l->line->nevents ||
-            xp_span_starts(raw_name(h, l), XP_SPAN_LIT("counters_")))
+        if (l->hidden || !l->line->nevents)
             continue;
         struct shown_line *x = vec_push(out, sizeof *x);
         if (!x)
@@ -167,21 +166,39 @@ static bool pick_lines(const struct trace_host *h, const struct shown *s, struct
     return true;
 }
 
-/* How many events XProf would count: all but those it never shows. */
-static uint64_t shown_events(const struct trace_host *h, const struct derive_line *l, bool hides)
+/* The events that XProf shows and counts: all but those it never shows. */
+struct seen {
+    uint64_t n;
+    int64_t begin_ps, end_ps;
+};
+
+static void see(struct seen *s, int64_t begin_ps, int64_t end_ps)
 {
-    if (!hides)
-        return l->line->nevents;
-    uint64_t shown = 0;
+    if (!s->n || begin_ps < s->begin_ps)
+        s->begin_ps = begin_ps;
+    if (!s->n || end_ps > s->end_ps)
+        s->end_ps = end_ps;
+}
+
+static struct seen shown_events(const struct trace_host *h, const struct derive_line *l, bool hides)
+{
+    struct seen s = {l->line->nevents, l->line->begin_ps, l->line->end_ps};
     struct lane_event ev[LANE_BLOCK];
+    if (!hides)
+        return s;
+    s.n = 0;
     for (uint32_t k = 0; k < l->line->nlanes; k++) {
         struct lane_cursor c;
         lane_seek_ord(&c, l->line->lanes[k], 0);
         for (size_t n; (n = lane_next_block(&c, ev));)
-            for (size_t i = 0; i < n; i++)
-                shown += !trace_hidden(h, l, ev[i].name);
+            for (size_t i = 0; i < n; i++) {
+                if (trace_hidden(h, l, ev[i].name))
+                    continue;
+                see(&s, l->line->base_ps + ev[i].begin_ps, l->line->base_ps + ev[i].end_ps);
+                s.n++;
+            }
     }
-    return shown;
+    return s;
 }
 
 static bool hides_some(const struct trace_host *h, uint32_t plane)
@@ -193,13 +210,15 @@ static bool hides_some(const struct trace_host *h, uint32_t plane)
     return false;
 }
 
-static void widen(struct trace_host *h, const struct derive_line *l)
+static void widen(struct trace_host *h, const struct seen *s)
 {
-    int64_t begin = l->line->begin_ps, end = l->line->end_ps;
-    if (!h->nevents || begin < h->begin_ps)
-        h->begin_ps = begin;
-    if (!h->nevents || end > h->end_ps)
-        h->end_ps = end;
+    struct seen all = {h->nevents, h->begin_ps, h->end_ps};
+    if (!s->n)
+        return;
+    see(&all, s->begin_ps, s->end_ps);
+    h->begin_ps = all.begin_ps;
+    h->end_ps = all.end_ps;
+    h->nevents += s->n;
 }
 
 static bool add_lanes(struct trace_host *h, struct trace_row *row, uint32_t line)
@@ -221,10 +240,8 @@ static bool add_lanes(struct trace_host *h, struct trace_row *row, uint32_t line
     row->may_hide |= hides;
     row->may_flow |= l->side && dp->kinds & flows;
     row->may_async |= l->side && dp->kinds >> STAT_IS_ASYNC & 1;
-    uint64_t n = shown_events(h, l, hides);
-    if (n)
-        widen(h, l);
-    h->nevents += n;
+    struct seen seen = shown_events(h, l, hides);
+    widen(h, &seen);
     return true;
 }
 
