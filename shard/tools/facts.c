@@ -92,12 +92,39 @@ enum xp_status facts_unreadable(const struct tool_host *host, struct xp_arena *a
     return pack(NULL, host, false, a, partial, err);
 }
 
-/* --- merging --- */
-
 static enum xp_status not_ours(struct xp_error *err)
 {
     return xp_fail(err, XP_CORRUPT, 0, "what another server said of a host cannot be read");
 }
+
+enum xp_status facts_of(struct xp_span partial, const struct tool_host *host, struct xp_arena *a,
+                        struct xp_span *out, struct xp_error *err)
+{
+    struct xp_pb r = xp_pb_open(partial), h;
+    struct xp_pb_field f;
+    struct xp_buf one, all;
+    bool found = xp_pb_next(&r, &f) && f.num == HOST && f.type == XP_PB_LEN;
+    if (!found)
+        return not_ours(err);
+    xp_buf_init(&one, FACTS_MAX);
+    xp_buf_init(&all, FACTS_MAX);
+    xp_pb_put_u64(&one, HOST_INDEX, host->index);
+    xp_pb_put_bytes(&one, HOST_NAME, host->name);
+    for (h = xp_pb_open(f.bytes); xp_pb_next(&h, &f);) {
+        if (f.num == HOST_READABLE)
+            xp_pb_put_u64(&one, f.num, f.value);
+        else if (f.num == HOST_TEXT || f.num == HOST_BODY)
+            xp_pb_put_bytes(&one, f.num, f.bytes);
+    }
+    xp_pb_put_bytes(&all, HOST, xp_buf_all(&one));
+    all.failed |= one.failed;
+    enum xp_status st = keep(&all, a, out, err);
+    xp_buf_fini(&one);
+    xp_buf_fini(&all);
+    return st;
+}
+
+/* --- merging --- */
 
 /* The next host's bytes and index; false at the end, or when r->bad. */
 static bool next_host(struct xp_pb *r, struct xp_span *bytes, uint64_t *index)

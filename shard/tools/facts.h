@@ -33,6 +33,11 @@ enum xp_status facts_end(struct facts_out *f, const struct tool_host *host, stru
                          struct xp_span *partial, struct xp_error *err);
 void facts_drop(struct facts_out *f); /* instead of facts_end */
 
+/* The same facts, of this host: for those that are kept with a part, which has no place in a
+ * request. */
+enum xp_status facts_of(struct xp_span partial, const struct tool_host *host, struct xp_arena *a,
+                        struct xp_span *out, struct xp_error *err);
+
 /* Of a host whose file could not be read: there, but not readable. */
 enum xp_status facts_unreadable(const struct tool_host *host, struct xp_arena *a,
                                 struct xp_span *partial, struct xp_error *err);

@@ -48,6 +48,9 @@ struct memory {
     struct xp_arena *arena;
 };
 
+/* Whether the host's threads have any event of an allocator: by names alone. */
+bool memory_has_events(const struct part *p);
+
 /* Of one plane, "/host:CPU". */
 enum xp_status memory_read(struct part *p, const struct part_plane *plane, struct xp_arena *a,
                            struct out *out, struct memory *m, struct xp_error *err);

@@ -1,5 +1,7 @@
 #include "shard/tools/memory_facts.h"
 
+#include "shard/derive/derive.h"
+
 /* --- writing --- */
 
 static void put_event(struct facts_out *f, const struct memory *m, const struct memory_event *ev)
@@ -132,19 +134,48 @@ static enum xp_status put_host(struct facts_out *f, struct part *p, struct xp_ar
     return put_modules(f, p, a, err);
 }
 
-enum xp_status memory_facts_map(const struct tool_host *host, const struct tool_args *args,
-                                struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
+static enum xp_status pack(struct part *p, const struct tool_host *host, struct xp_arena *a,
+                           struct xp_arena *scratch, struct xp_span *partial, struct xp_error *err)
 {
     struct facts_out f;
-    (void)args;
-    if (!profile_readable(host->part))
-        return facts_unreadable(host, a, partial, err);
-    XP_TRY(facts_begin(&f, a, err));
-    enum xp_status st = put_host(&f, host->part, a, err);
+    XP_TRY(facts_begin(&f, scratch, err));
+    enum xp_status st = put_host(&f, p, scratch, err);
     if (st == XP_OK)
         return facts_end(&f, host, a, partial, err);
     facts_drop(&f);
     return st;
+}
+
+/* Kept with the part: a million events take most of a second. */
+static enum xp_status make(struct part *p, const struct derive *d, void **kept,
+                           struct xp_error *err)
+{
+    struct tool_host nobody = {.part = p};
+    struct xp_span *partial = xp_arena_alloc(p->arena, sizeof *partial);
+    struct xp_arena *scratch = xp_arena_new(NULL);
+    enum xp_status st = XP_OK;
+    (void)d;
+    if (!partial || !scratch)
+        st = xp_fail(err, XP_BUSY, 0, "no memory left for the memory profile");
+    if (st == XP_OK)
+        st = pack(p, &nobody, p->arena, scratch, partial, err);
+    xp_arena_free(scratch);
+    if (st == XP_OK)
+        *kept = partial;
+    return st;
+}
+
+enum xp_status memory_facts_map(const struct tool_host *host, const struct tool_args *args,
+                                struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
+{
+    void *kept = NULL;
+    (void)args;
+    if (!profile_readable(host->part))
+        return facts_unreadable(host, a, partial, err);
+    if (!memory_has_events(host->part)) /* steps need not be known */
+        return pack(host->part, host, a, a, partial, err);
+    XP_TRY(derive_keep(host->part, DERIVE_KEPT_MEMORY, make, &kept, err));
+    return facts_of(*(struct xp_span *)kept, host, a, partial, err);
 }
 
 /* --- reading --- */

@@ -37,6 +37,7 @@ struct reader {
     const struct derive *derive;
     uint8_t *acts; /* by event name */
     struct values_eye eye;
+    uint32_t last[NAMES]; /* text that the event before had: often this one's too */
 };
 
 static enum xp_status no_memory(struct xp_error *err)
@@ -44,16 +45,28 @@ static enum xp_status no_memory(struct xp_error *err)
     return xp_fail(err, XP_BUSY, 0, "no memory left for the memory profile");
 }
 
+static uint8_t act_of(struct xp_span name)
+{
+    if (xp_span_eq(name, XP_SPAN_LIT("MemoryAllocation")))
+        return ALLOCATES;
+    return xp_span_eq(name, XP_SPAN_LIT("MemoryDeallocation")) ? FREES : NO_MEMORY;
+}
+
+bool memory_has_events(const struct part *p)
+{
+    const struct part_plane *pl = profile_plane(p, "/host:CPU");
+    for (uint32_t i = 0; pl && i < pl->nevmeta; i++)
+        if (act_of(part_str(p, pl->evmeta[i].name)) != NO_MEMORY)
+            return true;
+    return false;
+}
+
 /* Sets *any if there is a name that does something. */
 static bool acts_of(struct reader *r, bool *any)
 {
     r->acts = xp_arena_zalloc(r->m->arena, (size_t)r->plane->nevmeta + 1);
     for (uint32_t i = 0; r->acts && i < r->plane->nevmeta; i++) {
-        struct xp_span name = part_str(r->part, r->plane->evmeta[i].name);
-        if (xp_span_eq(name, XP_SPAN_LIT("MemoryAllocation")))
-            r->acts[i] = ALLOCATES;
-        else if (xp_span_eq(name, XP_SPAN_LIT("MemoryDeallocation")))
-            r->acts[i] = FREES;
+        r->acts[i] = act_of(part_str(r->part, r->plane->evmeta[i].name));
         *any |= r->acts[i] != NO_MEMORY;
     }
     return r->acts != NULL;
@@ -122,7 +135,11 @@ static void sort_events(struct memory *m, int (*cmp)(const void *, const void *)
 
 static bool take_text(struct reader *r, const struct value *v, uint32_t *id)
 {
-    *id = xp_strpool_add(&r->m->strings, v->type == VALUE_TEXT ? v->text : (struct xp_span){0});
+    struct xp_span text = v->type == VALUE_TEXT ? v->text : (struct xp_span){0};
+    *id = r->last[v->which];
+    if (!xp_span_eq(xp_strpool_get(&r->m->strings, *id), text))
+        *id = xp_strpool_add(&r->m->strings, text);
+    r->last[v->which] = *id == XP_STRPOOL_FULL ? 0 : *id;
     return *id != XP_STRPOOL_FULL;
 }
 
