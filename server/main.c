@@ -9,6 +9,7 @@
 
 #include "lib/base/log.h"
 #include "lib/http/http.h"
+#include "lib/objstore/objstore.h"
 #include "server/admin.h"
 #include "server/app.h"
 #include "server/options.h"
@@ -83,6 +84,7 @@ static enum xp_status role_new(const struct options *o, struct xp_workers *worke
     config->ctx = shard_role_rpc(role->shard);
     config->hosts = any; /* frontends know it by whatever address; no browser is asked to */
     config->body_max = RPC_ASK_MAX;
+    config->keep_after_body = true;
     return XP_OK;
 }
 
@@ -120,6 +122,16 @@ static void announce(const struct options *o, int port)
     fflush(stdout);
 }
 
+static void set_buckets(const struct options *o)
+{
+    xp_store_set_bucket_defaults(&(struct xp_bucket_options){
+        .gcs_endpoint = o->gcs_endpoint,
+        .s3_endpoint = o->s3_endpoint,
+        .anonymous = o->bucket_auth && strcmp(o->bucket_auth, "none") == 0,
+        .memory = (size_t)o->bucket_memory,
+    });
+}
+
 static int serve(const struct options *o)
 {
     struct xp_error err = {0};
@@ -131,6 +143,7 @@ static int serve(const struct options *o)
 
     block_signals(&set);
     raise_file_limit();
+    set_buckets(o);
     struct xp_workers *workers = xp_workers_new((int)o->threads, QUEUE_MAX);
     struct http_config config = {
         .host = o->host,

@@ -193,7 +193,13 @@ int exchange_on_req(h2o_handler_t *self, h2o_req_t *req)
         h2o_send_error_503(req, "Service Unavailable", "", H2O_SEND_ERROR_HTTP1_CLOSE_CONNECTION);
         return 0;
     }
+    /* Where proxies read framing otherwise than h2o does (two lengths, a length and chunks: it
+     * takes one and does not say), what follows the body may be somebody else's. */
     struct http_exchange *ex = exchange_new(l, req);
+    bool read_only = ex->rq.method == HTTP_GET || ex->rq.method == HTTP_HEAD;
+    if (req->version < 0x200 && (req->entity.base || !read_only) &&
+        !l->server->config.keep_after_body)
+        req->http1_is_persistent = 0;
     attach(ex, c, req);
     if (request_check(ex, req, &err) == XP_OK) {
         l->server->config.handler(l->server->config.ctx, ex);

@@ -134,6 +134,9 @@ struct http_config {
     size_t body_max;            /* request bodies; 0: 1 MiB */
     int slow_reader_s;          /* 0: 120 */
     int idle_s;                 /* 0: 15 */
+    bool keep_after_body; /* HTTP/1.1: a connection goes on after a request with a body. Off, so
+                             that ambiguous framing cannot smuggle a second request; on where only
+                             our own processes ask. */
 };
 
 /* Binds before it returns, so that the port is known; XP_IO with the reason otherwise. Copies the
