@@ -20,8 +20,8 @@ struct option {
 #define FIELD(f) offsetof(struct options, f)
 
 static const struct option table[] = {
-    {"logdir", "DIR", "directory with profiles, or one *.xplane.pb file", TEXT, FIELD(logdir), 0,
-     0},
+    {"logdir", "DIR", "directory with profiles, one *.xplane.pb file, gs:// or s3://BUCKET/PREFIX",
+     TEXT, FIELD(logdir), 0, 0},
     {"host", "ADDR", "address to listen on (127.0.0.1)", TEXT, FIELD(host), 0, 0},
     {"port", "N", "port; 0 takes any free one and prints it (8791)", NUMBER, FIELD(port), 0, 65535},
     {"threads", "N", "threads that decode and answer (one a core)", NUMBER, FIELD(threads), 1, 256},
@@ -44,6 +44,14 @@ static const struct option table[] = {
      FIELD(rpc_key), 0, 0},
     {"identity", "NAME", "shard: its name among the others (host name and port)", TEXT,
      FIELD(identity), 0, 0},
+    {"gcs-endpoint", "URL", "another server of Cloud Storage's JSON API (the public one)", TEXT,
+     FIELD(gcs_endpoint), 0, 0},
+    {"s3-endpoint", "URL", "a server that speaks S3 (AWS); buckets are parts of its paths", TEXT,
+     FIELD(s3_endpoint), 0, 0},
+    {"bucket-auth", "HOW", "auto finds credentials for buckets; none sends none (auto)", TEXT,
+     FIELD(bucket_auth), 0, 0},
+    {"bucket-memory", "SIZE", "memory for what is fetched ahead from buckets (64MiB)", BYTES,
+     FIELD(bucket_memory), INT64_C(16) << 20, INT64_MAX},
     {"log-level", "LEVEL", "debug, info, warn or error (info)", TEXT, FIELD(log_level), 0, 0},
     {"help", NULL, "print this", HELP, 0, 0, 0},
     {"version", NULL, "print the version", VERSION, 0, 0, 0},
@@ -192,6 +200,9 @@ static bool check(const struct options *o)
         return wrong("say where the profiles are: xprofd --logdir DIR%s%s", "", "");
     if (o->ui && strncmp(o->ui, "stock=", 6) != 0)
         return wrong("--ui=%s is not of the form stock=DIR%s", o->ui, "");
+    if (o->bucket_auth && strcmp(o->bucket_auth, "auto") != 0 &&
+        strcmp(o->bucket_auth, "none") != 0)
+        return wrong("--bucket-auth=%s is not auto or none%s", o->bucket_auth, "");
     if (!o->tls_cert != !o->tls_key)
         return wrong("--tls-cert and --tls-key go together%s%s", "", "");
     return check_role(o);

@@ -19,7 +19,7 @@ enum options_role { ROLE_ALL, ROLE_FRONTEND, ROLE_SHARD };
 
 struct options {
     enum options_role role; /* the word before the options */
-    const char *logdir;     /* directory or one file */
+    const char *logdir;     /* directory, one file, or a bucket */
     const char *host;
     const char *allow_hosts[OPTIONS_HOSTS_MAX + 1]; /* NULL-terminated */
     const char *tls_cert, *tls_key;
@@ -28,6 +28,9 @@ struct options {
     const char *shards;   /* frontend: lib/cluster/members.h's spec */
     const char *rpc_key;  /* file of keys, or NULL */
     const char *identity; /* shard: its name among the others; NULL: host name and port */
+    const char *gcs_endpoint, *s3_endpoint;
+    const char *bucket_auth; /* "auto", "none" or NULL */
+    int64_t bucket_memory;   /* bytes; 0: the default */
     int64_t port, threads;
     int64_t admin_port;    /* -1: none */
     int64_t drain_seconds; /* between "not ready" and the end */
