@@ -5,6 +5,8 @@
 #include "lib/base/utf8.h"
 #include "shard/load_int.h"
 
+static enum xp_work_next hand_work(void *ctx);
+
 /* --- failing --- */
 
 void load_fail(struct load *l, const struct xp_error *err)
@@ -68,6 +70,46 @@ void load_changed(struct load *l)
 
 /* --- reading --- */
 
+/* What the hand waits for came, or failed. Any thread. */
+static void hand_wake(void *ctx)
+{
+    struct hand *h = ctx;
+    struct load *l = h->load;
+    struct xp_workers *w = l->workers;
+    pthread_mutex_lock(&l->lock);
+    bool post = h->resting;
+    h->resting = false;
+    h->woken = !post;
+    pthread_mutex_unlock(&l->lock);
+    if (post) {
+        enum xp_status st = xp_workers_post(w, XP_WORK_LOAD, hand_work, h);
+        XP_ASSERT(st == XP_OK); /* loads are always taken */
+    }
+}
+
+/* The hand leaves the workers until it is woken. False: it was woken already. */
+static bool hand_rest(struct hand *h)
+{
+    struct load *l = h->load;
+    pthread_mutex_lock(&l->lock);
+    h->waits = false;
+    bool rest = h->resting = !h->woken;
+    h->woken = false;
+    pthread_mutex_unlock(&l->lock);
+    return rest;
+}
+
+bool hand_must_wait(struct hand *h, uint64_t at, uint64_t n)
+{
+    struct load *l = h->load;
+    if (!l->workers || h->stays)
+        return false;
+    if (n > LOAD_READ)
+        n = LOAD_READ;
+    h->waits = !xp_reader_ready(l->part->reader, at, (size_t)n, hand_wake, h);
+    return h->waits;
+}
+
 enum xp_status hand_fill(struct hand *h, uint64_t at, size_t n, struct xp_error *err)
 {
     h->buf_at = at;
@@ -75,10 +117,15 @@ enum xp_status hand_fill(struct hand *h, uint64_t at, size_t n, struct xp_error 
     return xp_reader_read(h->load->part->reader, at, h->buf, n, &h->buf_n, err);
 }
 
+static bool holds(const struct hand *h, uint64_t at)
+{
+    return at >= h->buf_at && at - h->buf_at < h->buf_n;
+}
+
 struct xp_span hand_read(struct hand *h, uint64_t at)
 {
     struct xp_error err;
-    if (at < h->buf_at || at - h->buf_at >= h->buf_n) {
+    if (!holds(h, at)) {
         uint64_t n = h->extent - at;
         enum xp_status st = hand_fill(h, at, n < LOAD_READ ? (size_t)n : LOAD_READ, &err);
         if (st == XP_OK && !h->buf_n)
@@ -109,6 +156,10 @@ bool hand_decode(struct hand *h, uint64_t *budget, enum xp_status *st, struct xp
         done_bytes(h, hop, budget);
         if (h->pos >= h->end)
             break;
+        if (!holds(h, h->pos) && hand_must_wait(h, h->pos, h->extent - h->pos)) {
+            *budget = 0;
+            return false;
+        }
         struct xp_span in = hand_read(h, h->pos);
         if (!in.n) {
             *st = XP_IO;
@@ -178,8 +229,6 @@ bool hand_begin_meta(struct hand *h, struct plane_job *pj)
 }
 
 /* --- hands --- */
-
-static enum xp_work_next hand_work(void *ctx);
 
 static bool hand_open(struct hand *h, struct load *l)
 {
@@ -353,6 +402,8 @@ static void load_end(struct load *l)
     xp_arena_free(l->scratch);
     l->scratch = NULL;
     l->jobs = NULL;
+    if (p && p->reader)
+        xp_reader_plan(p->reader, NULL, 0);
     if (st == XP_OK) {
         p->damage = l->damage;
         p->partial = l->partial;
@@ -370,7 +421,7 @@ static enum xp_work_next hand_work(void *ctx)
     struct hand *h = ctx;
     struct load *l = h->load;
     if (hand_slice(h))
-        return XP_WORK_AGAIN;
+        return h->waits && hand_rest(h) ? XP_WORK_DONE : XP_WORK_AGAIN;
     pthread_mutex_lock(&l->lock);
     h->posted = false;
     bool last = --l->active == 0;
@@ -429,6 +480,11 @@ void load_run(struct load *l)
 void load_cancel(struct load *l)
 {
     atomic_store_explicit(&l->cancelled, true, memory_order_relaxed);
+    pthread_mutex_lock(&l->lock);
+    struct xp_reader *source = l->source;
+    pthread_mutex_unlock(&l->lock);
+    if (source)
+        xp_reader_cancel(source);
 }
 
 struct part *load_part(struct load *l)

@@ -29,7 +29,10 @@ static enum xp_status on_inflated(void *ctx, struct xp_span bytes, struct xp_err
 static enum xp_status open_object(struct load *l, struct xp_error *err)
 {
     struct xp_reader *r, *inflated;
-    XP_TRY(xp_store_open(l->src.store, l->key, l->src.generation, &r, err));
+    XP_TRY(xp_store_open_sized(l->src.store, l->key, l->src.generation, l->src.size, &r, err));
+    pthread_mutex_lock(&l->lock);
+    l->source = r;
+    pthread_mutex_unlock(&l->lock);
     if (!l->src.gz) {
         l->part->reader = r;
         l->part->size = xp_reader_size(r);
@@ -37,6 +40,9 @@ static enum xp_status open_object(struct load *l, struct xp_error *err)
     }
     enum xp_status st = xp_reader_open_gz(r, LOAD_GZ_MAX, on_inflated, l, &inflated, err);
     if (st != XP_OK) {
+        pthread_mutex_lock(&l->lock);
+        l->source = NULL;
+        pthread_mutex_unlock(&l->lock);
         xp_reader_close(r);
         return st;
     }
@@ -89,6 +95,10 @@ static enum xp_status index_some(struct hand *h, bool *over, struct xp_error *er
         }
         bool close = at == h->buf_at + h->buf_n;
         window = !close ? INDEX_READ : window < LOAD_INDEX_READ ? window * 2 : window;
+        if (hand_must_wait(h, at, window)) {
+            *over = false;
+            return XP_OK;
+        }
         XP_TRY(hand_fill(h, at, window, err));
         if (!h->buf_n)
             return xp_fail(err, XP_STALE, at, "the profile became shorter while it was read");
@@ -195,6 +205,48 @@ static enum xp_status fill_part(struct load *l, struct xp_error *err)
     p->nplanes = l->planes_left = ix->nplanes;
     p->nlines = ix->nlines;
     return XP_OK;
+}
+
+/* --- what will be read, for a store that is far away --- */
+
+#define PLAN_WHOLE ((uint64_t)4 << 20) /* planes up to this size are one range */
+#define PLAN_GAP ((uint64_t)128 << 10)
+
+static void plan_add(struct xp_range *v, size_t *n, size_t first, uint64_t at, uint64_t len)
+{
+    struct xp_range *last = *n > first ? &v[*n - 1] : NULL;
+    if (last && at >= last->to && at - last->to < PLAN_GAP && at + len - last->from <= PLAN_WHOLE)
+        last->to = at + len;
+    else if (len)
+        v[(*n)++] = (struct xp_range){at, at + len};
+}
+
+/* In the order of work: a plane's metadata, then its lines. */
+static void plan_reads(struct load *l)
+{
+    const struct xspace_index *ix = &l->index;
+    struct xp_range *v;
+    size_t n = 0;
+    if (!xp_store_is_remote(l->src.store) || l->src.gz)
+        return;
+    v = malloc(((size_t)ix->nplanes + ix->nruns + ix->nlines + 1) * sizeof *v);
+    if (!v)
+        return;
+    for (uint32_t i = 0; i < ix->nplanes; i++) {
+        const struct xspace_ix_plane *p = &ix->planes[l->order[i]];
+        size_t first = n;
+        if (p->len <= PLAN_WHOLE) {
+            plan_add(v, &n, first, p->at, p->len);
+            continue;
+        }
+        for (uint32_t k = p->first_run; k < p->first_run + p->nruns; k++)
+            plan_add(v, &n, first, ix->runs[k].at, ix->runs[k].len);
+        first = n;
+        for (uint32_t k = p->first_line; k < p->first_line + p->nlines; k++)
+            plan_add(v, &n, first, ix->lines[k].at, ix->lines[k].len);
+    }
+    xp_reader_plan(l->part->reader, v, n);
+    free(v);
 }
 
 /* --- host names, errors, warnings --- */
@@ -368,8 +420,11 @@ static enum xp_status finish_index(struct hand *h, struct xp_error *err)
     XP_TRY(fill_part(l, err));
     atomic_store_explicit(&l->part->bytes_done, 0, memory_order_relaxed);
     h->buf_n = 0;
+    plan_reads(l);
+    h->stays = true;
     if (!read_rest(h) || !early_planes(h))
         return xp_fail(err, XP_CANCELLED, 0, "the load was given up"); /* or failed: said already */
+    h->stays = false;
     choose_origin(l);
     l->index_over = true;
     pthread_mutex_lock(&l->hook_lock);

@@ -122,6 +122,9 @@ enum hand_doing { HAND_FREE, HAND_INDEX, HAND_META, HAND_LINES };
 struct hand {
     struct load *load;
     bool posted;
+    bool waits;          /* for bytes that are on their way */
+    bool woken, resting; /* of the load's lock: they came; the hand is off the workers */
+    bool stays;          /* small reads are waited for on the spot */
     struct xp_arena *scratch;
     struct xp_bump out; /* into the part's arena */
     enum hand_doing doing;
@@ -159,7 +162,8 @@ struct load {
     uint32_t *order;        /* in order of work */
     struct group *groups;
 
-    pthread_mutex_t lock; /* all below */
+    pthread_mutex_t lock;     /* all below */
+    struct xp_reader *source; /* what the store gave */
     pthread_mutex_t hook_lock;
     struct hand hands[LOAD_HANDS];
     int nhands, active;
@@ -189,6 +193,10 @@ struct xp_span hand_read(struct hand *h, uint64_t at);
  * over, whole or not; *st is then what the decoder said, and anything but XP_OK and XP_CORRUPT has
  * failed the load. */
 bool hand_decode(struct hand *h, uint64_t *budget, enum xp_status *st, struct xp_error *err);
+
+/* True when n bytes at `at` are still on their way from another machine: the hand ends its slice
+ * and goes on when they are there. */
+bool hand_must_wait(struct hand *h, uint64_t at, uint64_t n);
 
 /* Reads n bytes at `at` into the hand's buffer. */
 enum xp_status hand_fill(struct hand *h, uint64_t at, size_t n, struct xp_error *err);

@@ -432,6 +432,13 @@ static struct bucket *bucket_new(const char *url, struct bucket_url *u)
     return NULL;
 }
 
+static struct xp_bucket_options defaults;
+
+void xp_store_set_bucket_defaults(const struct xp_bucket_options *o)
+{
+    defaults = *o;
+}
+
 bool xp_store_is_bucket(const char *path)
 {
     return bucket_is_url(path);
@@ -440,10 +447,9 @@ bool xp_store_is_bucket(const char *path)
 enum xp_status xp_store_open_bucket(const char *url, const struct xp_bucket_options *o,
                                     struct xp_store **out, struct xp_error *err)
 {
-    static const struct xp_bucket_options none;
     struct bucket_url u;
     *out = NULL;
-    o = o ? o : &none;
+    o = o ? o : &defaults;
     if (!bucket_is_url(url))
         return xp_fail(err, XP_BAD_REQUEST, 0, "\"%.120s\" does not begin with gs:// or s3://",
                        url);

@@ -19,8 +19,8 @@
 
 static uint64_t window_max(const struct bucket_reader *r)
 {
-    uint64_t half = r->b->memory_max / 2;
-    return half < AHEAD_MAX ? half : AHEAD_MAX;
+    uint64_t share = r->b->memory_max / 4;
+    return share < AHEAD_MAX ? share : AHEAD_MAX;
 }
 
 static uint64_t clamp(uint64_t v, uint64_t lo, uint64_t hi)

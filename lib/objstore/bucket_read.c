@@ -37,11 +37,13 @@ static uint64_t at_hand(const struct bucket_reader *r, uint64_t off, uint64_t n,
     return pos - off;
 }
 
+/* There is something to do for who asked: all is there, or a piece failed, or one is missing. */
 static bool answered(const struct bucket_reader *r, uint64_t off, uint64_t n)
 {
     const struct piece *ends;
-    return r->cancelled || at_hand(r, off, n, &ends) >= n ||
-           (ends && (ends->state == PIECE_FAILED || ends->state == PIECE_RETRY));
+    if (r->cancelled || at_hand(r, off, n, &ends) >= n || !ends)
+        return true;
+    return ends->state == PIECE_FAILED || ends->state == PIECE_RETRY;
 }
 
 /* Takes out the waiters that have what they wait for. */
@@ -87,6 +89,14 @@ static bool idle(const struct piece *p)
            (p->state == PIECE_DONE || p->state == PIECE_FAILED || p->state == PIECE_RETRY);
 }
 
+static bool waited_for(const struct piece *p)
+{
+    for (const struct waiter *w = p->r->waiters; w; w = w->next)
+        if (w->off < p->at + p->n && p->at < w->off + w->n)
+            return true;
+    return false;
+}
+
 /* The piece that was used longest ago. For what is fetched ahead only those that were read, or that
  * nobody came for. */
 static struct piece **oldest(struct bucket *b, bool ahead)
@@ -96,7 +106,7 @@ static struct piece **oldest(struct bucket *b, bool ahead)
     for (struct bucket_reader *r = b->readers; r; r = r->next)
         for (struct piece **link = &r->pieces; *link; link = &(*link)->next) {
             struct piece *p = *link;
-            if (!idle(p) || (ahead && !p->eaten && now - p->used_ns < IDLE_NS))
+            if (!idle(p) || (ahead && !p->eaten && now - p->used_ns < IDLE_NS) || waited_for(p))
                 continue;
             if (!found || p->used_ns < (*found)->used_ns)
                 found = link;

@@ -83,6 +83,9 @@ struct xp_bucket_options {
 };
 
 bool xp_store_is_bucket(const char *path);
+/* What NULL options mean, and a bucket in xp_store_open_path: before any is opened. Strings stay
+ * the caller's. */
+void xp_store_set_bucket_defaults(const struct xp_bucket_options *o);
 /* o may be NULL. XP_BAD_REQUEST with a sentence when an address or the credentials are malformed.
  */
 enum xp_status xp_store_open_bucket(const char *url, const struct xp_bucket_options *o,
