@@ -2,7 +2,8 @@
 // from a palette in their order. All are custom properties, so that a theme's change needs no code.
 
 const MEANING: [RegExp, string][] = [
-  [/\bidle\b|wait|stall|unused|free|other|\brest\b/i, "--k-idle"],
+  [/\bidle\b|unused|free|other|\brest\b/i, "--k-idle"],
+  [/\bwait|stall/i, "--k-wait"],
   [/infeed|outfeed|\binput\b|\boutput\b|h2d|d2h|transfer/i, "--k-input"],
   [/all-?reduce|all-?gather|collective|communicat|send|recv|device.?to.?device|megascale|network|slice/i, "--k-communication"],
   [/\bcopy|memcpy|\bdma\b|data formatting/i, "--k-copy"],
@@ -12,6 +13,9 @@ const MEANING: [RegExp, string][] = [
 
 export const PALETTE = 8;
 
+/** Colours of the palette that look like one with a meaning. */
+const ALIKE: Record<string, number> = { "--k-compute": 0, "--k-host": 1, "--k-communication": 2, "--k-input": 4, "--k-copy": 6 };
+
 /** One colour a name, no colour twice while there are enough. */
 export function seriesColours(names: readonly string[]): string[] {
   const taken = new Set<string>();
@@ -20,6 +24,8 @@ export function seriesColours(names: readonly string[]): string[] {
     if (hit) taken.add(hit);
     return hit ?? "";
   });
+  const near = new Set([...taken].map((v) => ALIKE[v]));
+  const free = Array.from({ length: PALETTE }, (_, i) => i).filter((i) => !near.has(i));
   let next = 0;
-  return out.map((v) => `var(${v || `--c${next++ % PALETTE}`})`);
+  return out.map((v) => `var(${v || `--c${free[next++ % free.length]}`})`);
 }

@@ -7,7 +7,7 @@ import { logAxis } from "./scale";
 import { shorten } from "./xy";
 
 const LEFT = 86;
-const RIGHT = 16;
+const RIGHT = 28;
 const TOP = 14;
 const BOTTOM = 44;
 
@@ -43,7 +43,7 @@ export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, 
   const inner = Math.max(60, width.value - LEFT - RIGHT);
   const tall = height - TOP - BOTTOM;
   const ax = logAxis(bounds.x0, bounds.x1, x.unit, bare, Math.floor(inner / 90));
-  const ay = logAxis(bounds.y0, bounds.y1, y.unit, number, 7);
+  const ay = logAxis(bounds.y0, bounds.y1, y.unit, unitTick, 7);
   const sx = (v: number): number => LEFT + (Math.log10(v / ax.min) / Math.log10(ax.max / ax.min)) * inner;
   const sy = (v: number): number => TOP + tall - (Math.log10(v / ay.min) / Math.log10(ay.max / ay.min)) * tall;
   const radius = (w: number): number => 3 + 17 * Math.sqrt(Math.max(0, w));
@@ -130,7 +130,10 @@ export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, 
   );
 }
 
-const bare = (v: number): string => (v >= 1e5 || v < 1e-3 ? v.toExponential(0) : show(v, ""));
+/** 10.00 PFLOP/s is 10 PFLOP/s on an axis. */
+const short = (text: string): string => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
+const bare = (v: number): string => (v >= 1e5 || v < 1e-3 ? v.toExponential(0) : short(show(v, "")));
+const unitTick = (v: number, unit: string): string => short(number(v, unit));
 
 function boundsOf(dots: readonly Dot[], roofs: readonly Roof[]): { x0: number; x1: number; y0: number; y1: number } {
   let [x0, x1, y0, y1] = [Infinity, 0, Infinity, 0];

@@ -28,7 +28,7 @@ export function opColumns(t: Pick<Table, "columns">): OpColumns {
     program: find(t, "program_id", "program"),
     begin: find(t, "first_begin_ps", "first_begin", "begin_ps"),
     plane: find(t, "first_plane"),
-    duration: find(t, "first_duration_ps", "duration_ps", "duration", "avg_time", "avg_self_time"),
+    duration: find(t, "first_duration_ps", "duration_ps", "duration", "mean_time", "avg_time"),
     host: find(t, "first_host", "host"),
   };
 }
@@ -80,7 +80,7 @@ export function findOp(report: Report, id: OpId): { table: Table; row: readonly 
 
 /** The column that says how heavy a row is: self time, else time, else the first amount. */
 export function weightColumn(columns: Table["columns"]): number {
-  const ids = ["self_time", "total_self_time", "self_ps", "time", "total_time", "device_time", "duration"];
+  const ids = ["self_time", "total_self_time", "self_ps", "total_time", "time", "device_time", "duration"];
   for (const id of ids) {
     const at = columns.findIndex((c) => c.id === id);
     if (at >= 0) return at;

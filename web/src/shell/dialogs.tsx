@@ -1,7 +1,7 @@
 // What keys do on every page: G and a letter goes to a tool, Ctrl+K opens the palette, ? the help.
 // The timeline has keys and a help of its own; G and Ctrl+K work there too.
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { go, here } from "../model/location";
 import { cycleTheme } from "../model/theme";
 import { parseTool, toolHref } from "../model/toolurl";
@@ -117,7 +117,7 @@ const grammar: { keys: string; what: string }[] = [
 
 export function Help({ close }: { close: () => void }) {
   const box = useRef<HTMLDialogElement>(null);
-  useEffect(() => box.current?.showModal(), []);
+  useLayoutEffect(() => box.current?.showModal(), []);
   const row = (k: { keys: string; what: string }) => (
     <div key={k.keys}>
       <dt><code>{k.keys}</code></dt>

@@ -1,6 +1,6 @@
 // Ctrl+K: everything by name. Tools of the run, runs of the project.
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Api } from "../api/client";
 import type { Runs } from "../api/types";
 import { go, here } from "../model/location";
@@ -59,7 +59,7 @@ export function Palette({ close }: { close: () => void }) {
   const runs = useSignal<string[]>([]);
   const { root } = here.value;
 
-  useEffect(() => box.current?.showModal(), []);
+  useLayoutEffect(() => box.current?.showModal(), []);
   useEffect(() => {
     const abort = new AbortController();
     const timer = setTimeout(() => {

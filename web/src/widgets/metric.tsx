@@ -5,11 +5,13 @@ import type { Metric } from "../api/report";
 import { asNumber, exact, show, signed } from "../model/units";
 import { Icon } from "./icon";
 
-export function Tile({ m, href, hrefTitle, base }: { m: Metric; href?: string; hrefTitle?: string; base?: Metric | undefined }) {
+export function Tile({ m, href, hrefTitle, base, small }: {
+  m: Metric; href?: string; hrefTitle?: string; base?: Metric | undefined; small?: boolean;
+}) {
   const open = useSignal(false);
   const has = m.value !== null;
   return (
-    <article class={`tile ${has ? "" : "na"}`} data-metric={m.id}>
+    <article class={`tile ${has ? "" : "na"} ${small ? "small" : ""}`} data-metric={m.id}>
       <header>
         <h3>{m.label}</h3>
         {m.definition && (
@@ -28,11 +30,30 @@ export function Tile({ m, href, hrefTitle, base }: { m: Metric; href?: string; h
       {!has && <p class="tile-reason">{m.reason ?? "The profile does not say."}</p>}
       {base && <Delta m={m} base={base} />}
       {m.spread && <Spread m={m} />}
-      {m.note && <p class="tile-note">{m.note}</p>}
+      {m.note && <p class={`tile-note ${CARE.test(m.note) ? "care" : ""}`}>{m.note}</p>}
       {open.value && <p class="tile-definition"><b>Definition:</b> {m.definition}</p>}
     </article>
   );
 }
+
+/** Figures that are missing; those for the same reason together, which is said once. */
+export function Unknown({ metrics }: { metrics: readonly Metric[] }) {
+  const groups = new Map<string, Metric[]>();
+  for (const m of metrics) groups.set(m.reason ?? "", [...(groups.get(m.reason ?? "") ?? []), m]);
+  return (
+    <dl class="unknown" aria-label="Figures that are not available">
+      {[...groups].map(([reason, group]) => (
+        <div key={reason}>
+          <dt>{group.map((m, i) => <span key={m.id} data-metric={m.id} title={m.definition}>{i > 0 && ", "}{m.label}</span>)}</dt>
+          <dd><b>n/a</b> {reason || "The profile does not say."}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** Notes that ask for care, not those that say where a number is from. */
+const CARE = /above 100|inferred|estimat|partial|too (low|high|few)|not part|cut/i;
 
 /** The unit smaller than its number. */
 function split(text: string): ComponentChildren {

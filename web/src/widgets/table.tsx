@@ -205,8 +205,8 @@ function Grid(p: GridProps) {
           </colgroup>
           <thead>
             <tr aria-rowindex={1}>
-              {linked && <th scope="col"><span class="unseen">Timeline</span></th>}
-              {columns.map((i, k) => <Head key={table.columns[i]!.id} c={table.columns[i]!} sort={p.sort} onSort={p.onSort} px={px[k]!} sized={sized} />)}
+              {linked && <th scope="col" class="go-head"><span class="unseen">Timeline</span></th>}
+              {columns.map((i, k) => <Head key={table.columns[i]!.id} c={table.columns[i]!} pin={k === 0 && table.columns[i]!.type === "op"} sort={p.sort} onSort={p.onSort} px={px[k]!} sized={sized} />)}
             </tr>
           </thead>
           <tbody>
@@ -273,8 +273,8 @@ function widest(all: readonly Column[], picked: readonly number[], px: readonly 
   return at;
 }
 
-function Head({ c, sort, onSort, px, sized }: {
-  c: Column; sort: Sort | null; onSort: (s: Sort | null) => void; px: number; sized: Signal<Record<string, number>>;
+function Head({ c, pin, sort, onSort, px, sized }: {
+  c: Column; pin: boolean; sort: Sort | null; onSort: (s: Sort | null) => void; px: number; sized: Signal<Record<string, number>>;
 }) {
   const at = sort?.column === c.id ? (sort.descending ? "descending" : "ascending") : "none";
   const numeric = isNumeric(c);
@@ -294,7 +294,7 @@ function Head({ c, sort, onSort, px, sized }: {
     handle.addEventListener("lostpointercapture", () => handle.removeEventListener("pointermove", move), { once: true });
   };
   return (
-    <th scope="col" class={numeric ? "number" : ""} aria-sort={at}>
+    <th scope="col" class={`${numeric ? "number" : ""} ${pin ? "pin" : ""}`} aria-sort={at}>
       <button type="button" class="sorter" title={[c.label, c.definition, c.unit && c.unit !== "count" ? `in ${c.unit}` : ""].filter(Boolean).join("\n")} onClick={() => onSort(next())}>
         <span class="sorter-label">{c.label}</span>
         <span class="arrow" aria-hidden="true">{at === "none" ? "" : at === "descending" ? "↓" : "↑"}</span>
@@ -345,6 +345,6 @@ function CellOf({ p, row, i }: { p: GridProps; row: readonly Cell[]; i: number }
     );
   const text = show(v, c.unit);
   if (c.type === "op" && p.onChoose)
-    return <td title={text}><button type="button" class="link op-name" onClick={() => p.onChoose!(row)}>{text}</button></td>;
+    return <td class={p.columns[0] === i ? "pin" : ""} title={text}><button type="button" class="link op-name" onClick={() => p.onChoose!(row)}>{text}</button></td>;
   return <td class={numeric ? "number" : ""} title={numeric ? exact(v, c.unit) : text}>{text}</td>;
 }

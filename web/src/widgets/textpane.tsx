@@ -51,7 +51,7 @@ export function TextPane({ text, title, mark }: { text: string; title: string; m
         </div>
       </div>
       <div
-        ref={box} class="text-pane" tabIndex={0} role="region" aria-label={title} style={{ height: `${Math.min(TALL, lines.length + 1) * LINE + 10}px` }}
+        ref={box} class="text-pane" tabIndex={0} role="region" aria-label={`${title}, lines`} style={{ height: `${Math.min(TALL, lines.length + 1) * LINE + 10}px` }}
         onScroll={(e) => (top.value = e.currentTarget.scrollTop)}
       >
         <div class="text-lines" style={{ height: `${lines.length * LINE}px`, minWidth: `${Math.min(longest, 4000) + 8}ch` }}>

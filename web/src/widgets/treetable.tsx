@@ -11,6 +11,7 @@ import { ROW } from "./table";
 
 const AROUND = 12;
 const TALL = 22; // rows in sight
+const NAME = 300; // px, at least
 
 export interface TreeProps {
   tree: Tree;
@@ -19,6 +20,7 @@ export interface TreeProps {
   sort: Sort | null;
   onSort: (s: Sort | null) => void;
   isChosen?: (i: number) => boolean;
+  isOp: (i: number) => boolean; // can be chosen
   onChoose?: (i: number) => void;
   link?: (i: number) => string;
   hidden?: ReadonlySet<string>;
@@ -62,10 +64,11 @@ export function TreeTable(p: TreeProps) {
     else if (e.key === "ArrowLeft" && node !== undefined) {
       if (has && isOpen(node)) toggle(node);
       else see(Math.max(0, rows.indexOf(tree.nodes[node]!.parent)));
-    } else if (e.key === "Enter" && node !== undefined) p.onChoose?.(node);
+    } else if (e.key === "Enter" && node !== undefined) p.isOp(node) ? p.onChoose?.(node) : toggle(node);
     else return;
     e.preventDefault();
   };
+  const widthOf = (i: number): number => (isNumeric(tree.columns[i]!) ? Math.min(150, Math.max(92, tree.columns[i]!.label.length * 7 + 34)) : 170);
   if (rows.length === 0) return <p class="none">{tree.nodes.length === 0 ? "The tree is empty." : "Nothing matches."}</p>;
   const head = (label: string, id: string, numeric: boolean, hint: string) => {
     const order = p.sort?.column === id ? (p.sort.descending ? "descending" : "ascending") : "none";
@@ -82,10 +85,10 @@ export function TreeTable(p: TreeProps) {
       ref={scroller} class={`table-scroll ${long ? "long" : ""}`} tabIndex={0} role="region" aria-label={`${p.title}, ${count(rows.length)} rows`}
       style={long ? { height: `${TALL * ROW + 34}px` } : {}} onScroll={(e) => (top.value = e.currentTarget.scrollTop)} onKeyDown={keys}
     >
-      <table class="data tree" role="treegrid" aria-label={p.title} aria-rowcount={rows.length + 1}>
+      <table class="data tree" style={{ minWidth: `${NAME + columns.reduce((a, i) => a + widthOf(i), 0)}px` }} role="treegrid" aria-label={p.title} aria-rowcount={rows.length + 1}>
         <colgroup>
           <col />
-          {columns.map((i) => <col key={i} style={{ width: isNumeric(tree.columns[i]!) ? "128px" : "180px" }} />)}
+          {columns.map((i) => <col key={i} style={{ width: `${widthOf(i)}px` }} />)}
         </colgroup>
         <thead>
           <tr aria-rowindex={1}>
@@ -103,13 +106,13 @@ export function TreeTable(p: TreeProps) {
               <tr
                 key={i} aria-level={family.depth[i]! + 1} aria-expanded={has ? isOpen(i) : undefined} aria-rowindex={from + n + 2}
                 aria-selected={p.isChosen?.(i) ?? false} class={`can ${p.isChosen?.(i) ? "chosen" : ""} ${from + n === cursor.value ? "cursor" : ""}`}
-                onClick={(e) => !(e.target as Element).closest("a,button") && (has ? toggle(i) : p.onChoose?.(i))}
+                onClick={(e) => !(e.target as Element).closest("a,button") && (has ? toggle(i) : p.isOp(i) && p.onChoose?.(i))}
               >
                 <td class="tree-name" title={node.name} style={{ paddingLeft: `${8 + Math.min(family.depth[i]!, 24) * 16}px` }}>
                   {has
                     ? <button type="button" class="twist" tabIndex={-1} aria-label={isOpen(i) ? `Close ${node.name}` : `Open ${node.name}`} onClick={() => toggle(i)}><Icon name={isOpen(i) ? "down" : "right"} /></button>
                     : <span class="twist" />}
-                  {p.onChoose && !has
+                  {p.onChoose && p.isOp(i)
                     ? <button type="button" class="link op-name" onClick={() => p.onChoose!(i)}>{node.name}</button>
                     : <span class="tree-label">{node.name}</span>}
                   {has && <span class="ago">{count(family.children[i]!.length)}</span>}
@@ -128,6 +131,7 @@ export function TreeTable(p: TreeProps) {
 
 function TreeCell({ v, c }: { v: Cell | undefined; c: Tree["columns"][number] }) {
   const numeric = isNumeric(c);
+  if ((v === null || v === undefined || v === "") && !numeric) return <td />;
   if (v === null || v === undefined) return <td class={`na ${numeric ? "number" : ""}`} title="n/a: not known for this node">n/a</td>;
   if (c.unit === "fraction" && typeof v === "number")
     return (

@@ -49,7 +49,7 @@ export function ComparePage() {
         <Copy label="Link" title="Copy the link to this view" text={() => window.location.href} />
         <button type="button" class="tool" title="Keys and filters (?)" aria-label="Help" onClick={() => (dialog.value = "help")}><Icon name="help" /></button>
       </Bar>
-      <main class="page wide tool-page">
+      <main class="page broad tool-page">
         <header class="tool-head">
           <h1>Compare</h1>
           <p>What changed between two runs, and do the ops explain it?</p>
@@ -113,7 +113,12 @@ function Tiles({ ra, rb }: { ra: Report; rb: Report }) {
   const base = new Map(ra.metrics.map((m) => [m.id, m]));
   const differ = (m: Metric): boolean => m.value !== null || (base.get(m.id)?.value ?? null) !== null;
   const shown = rb.metrics.filter((m) => differ(m) && !/^(hosts|cores|device_type)$/.test(m.id));
-  return <div class="tiles">{shown.map((m) => <Tile key={m.id} m={m} base={base.get(m.id)} />)}</div>;
+  return (
+    <section class="tiles" aria-label="Figures">
+      <h2 class="unseen">Figures</h2>
+      {shown.map((m) => <Tile key={m.id} m={m} base={base.get(m.id)} />)}
+    </section>
+  );
 }
 
 function verdict(basis: Basis, totalA: number, totalB: number, parts: readonly Part[]): { text: string; tone: string } {

@@ -12,7 +12,7 @@ export function RowCard({ table, row, href, close }: { table: Table; row: readon
   const long = all.filter((i) => typeof row[i] === "string" && text(i).length > LONG);
   const name = table.columns.findIndex((c) => c.type === "op");
   return (
-    <aside class="row-card" aria-label="The chosen row">
+    <aside class="row-card" aria-label={`The chosen row of ${table.title}`}>
       <header>
         <h3>{text(name >= 0 ? name : all[0] ?? 0)}</h3>
         {href && <a class="button" href={href}><Icon name="timeline" /> In the timeline</a>}

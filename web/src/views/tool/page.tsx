@@ -3,11 +3,11 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { Api } from "../../api/client";
-import type { Report } from "../../api/report";
+import type { Metric, Report } from "../../api/report";
 import type { Progress, Run } from "../../api/types";
 import { bytes, count, plural } from "../../model/format";
 import { here } from "../../model/location";
-import { elsewhere, parseTool, type ToolUrl } from "../../model/toolurl";
+import { elsewhere, parseTool, toolHref, type ToolUrl } from "../../model/toolurl";
 import { tools, toolOf, type Tool } from "../../model/tools";
 import { markdownText } from "../../model/tablemodel";
 import { show } from "../../model/units";
@@ -16,7 +16,7 @@ import { toolsOf } from "../../shell/runtools";
 import { Copy } from "../../widgets/copy";
 import { HostPicker } from "../../widgets/hosts";
 import { Icon } from "../../widgets/icon";
-import { Tile } from "../../widgets/metric";
+import { Tile, Unknown } from "../../widgets/metric";
 import { ProblemPanel } from "../../widgets/problem";
 import { Bar, Loading } from "../../widgets/shell";
 import { TextPane } from "../../widgets/textpane";
@@ -68,7 +68,7 @@ export function ToolPage() {
         <Copy label="Link" title="Copy the link to this view" text={() => window.location.href} />
         <button type="button" class="tool" title="Keys and filters (?)" aria-label="Help" onClick={() => (dialog.value = "help")}><Icon name="help" /></button>
       </Bar>
-      <main class="page wide tool-page" aria-busy={busy.value}>
+      <main class="page broad tool-page" aria-busy={busy.value}>
         <OpStrip s={s} root={root} report={r} page={tool.id} />
         {problem.value
           ? <Failed s={s} root={root} tool={tool} problem={<ProblemPanel problem={problem.value} retry={retry} />} status={problem.value.status} />
@@ -154,6 +154,18 @@ function Coverage({ r }: { r: Report }) {
   return <p class="coverage" title={r.hosts.slice(0, 50).join("\n")}>From {parts.join(" · ")}</p>;
 }
 
+/** Figures that others are made from, or that say how sure those are: smaller, below the others. */
+function isSecond(m: Metric): boolean {
+  return /^peak_(flop|hbm|vmem|cmem|l1|shared)|_sd$|^device_time$|^flop_rate$|^hbm_rate$|^clock_offset$|^capacity_/.test(m.id) ||
+    (m.id === "straggler" && m.value === "none");
+}
+
+function LinkedTile({ m, s, root, here: at, small }: { m: Metric; s: ToolUrl; root: string; here: string; small?: boolean }) {
+  const page = metricPage(m.id);
+  if (!page || page === at) return <Tile m={m} small={small ?? false} />;
+  return <Tile m={m} small={small ?? false} href={toolHref(root, page, s)} hrefTitle={`See why: ${toolOf(page)?.label ?? page}`} />;
+}
+
 /** These are said in the line above the tiles. */
 const SAID = new Set(["hosts", "cores", "device_type"]);
 
@@ -173,20 +185,18 @@ function ReportView({ report: r, s, root, tool, all }: { report: Report; s: Tool
         <Head title={tool.label} question={r.question || tool.question} />
         {special?.controls?.(p)}
       </div>
-      {r.verdict && <p class="verdict"><Icon name="check" /> <span>{r.verdict}</span> <Copy text={() => r.verdict!} title="Copy the sentence" /></p>}
+      {r.verdict && <p class="verdict"><Icon name="gauge" /> <span>{r.verdict}</span> <Copy text={() => r.verdict!} title="Copy the sentence" /></p>}
       <Coverage r={r} />
       <Missing report={r} />
       <Notes notes={r.notes} />
       {nothing && <div class="empty"><h2>Nothing to show</h2><p>The profile was read, and holds nothing that this page is about.</p></div>}
       {metrics.length > 0 && (
-        <div class="tiles">
-          {[...known, ...unknown].map((m) => {
-            const page = metricPage(m.id);
-            return page && page !== tool.id && m.value !== null
-              ? <Tile key={m.id} m={m} href={`${root}${page}${elsewhere(s)}`} hrefTitle={`See why: ${toolOf(page)?.label ?? page}`} />
-              : <Tile key={m.id} m={m} />;
-          })}
-        </div>
+        <section aria-label="Figures">
+          <h2 class="unseen">Figures</h2>
+          <div class="tiles">{known.filter((m) => !isSecond(m)).map((m) => <LinkedTile key={m.id} m={m} s={s} root={root} here={tool.id} />)}</div>
+          {known.some(isSecond) && <div class="tiles small">{known.filter(isSecond).map((m) => <LinkedTile key={m.id} m={m} s={s} root={root} here={tool.id} small />)}</div>}
+          {unknown.length > 0 && <Unknown metrics={unknown} />}
+        </section>
       )}
       {special?.top?.(p)}
       {series.length > 0 && <div class={series.length > 1 && series.every((x) => x.kind !== "heat") ? "charts two" : "charts"}>{series.map((x) => <SeriesPart key={x.id} series={x} {...p} />)}</div>}

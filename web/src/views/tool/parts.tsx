@@ -172,7 +172,8 @@ export function TreePart({ tree, title, ...p }: PartProps & { tree: Tree; title:
     return { op: op >= 0 ? String(n.values[op] ?? "") || n.name : n.name, program: program >= 0 ? String(n.values[program] ?? "") : "" };
   };
   const parents = useMemo(() => new Set(tree.nodes.map((n) => n.parent)), [tree]);
-  const isChosen = (i: number): boolean => !parents.has(i) && sameOp(s, idOf(i));
+  const isOp = (i: number): boolean => (op >= 0 ? Boolean(tree.nodes[i]!.values[op]) : !parents.has(i));
+  const isChosen = (i: number): boolean => isOp(i) && sameOp(s, idOf(i));
   const link = (i: number): string => {
     const time = timeOf(tree.nodes[i]!.values, c, tree.columns[c.duration]?.unit ?? "");
     return time ? timelineHref(p.root, s, { ...idOf(i), begin: time.begin, duration: time.duration, ...(time.host ? { host: time.host } : {}) }) : "";
@@ -196,8 +197,8 @@ export function TreePart({ tree, title, ...p }: PartProps & { tree: Tree; title:
         </div>
       </div>
       {view === "icicle" && weight >= 0
-        ? <Icicle tree={tree} weight={weight} isChosen={isChosen} onChoose={(i) => !parents.has(i) && set(idOf(i), false)} />
-        : <TreeTable tree={tree} title={title} q={q} sort={sort} onSort={(x) => setArg("sort.tree", x ? `${x.descending ? "-" : ""}${x.column}` : "", false)} isChosen={isChosen} onChoose={(i) => !parents.has(i) && set(idOf(i))} link={link} hidden={hidden} />}
+        ? <Icicle tree={tree} weight={weight} isChosen={isChosen} onChoose={(i) => isOp(i) && set(idOf(i), false)} />
+        : <TreeTable tree={tree} title={title} q={q} sort={sort} onSort={(x) => setArg("sort.tree", x ? `${x.descending ? "-" : ""}${x.column}` : "", false)} isChosen={isChosen} isOp={isOp} onChoose={(i) => set(idOf(i))} link={link} hidden={hidden} />}
     </section>
   );
 }

@@ -33,6 +33,12 @@ export function roofsOf(r: Report): Roof[] {
   const peak = metric(r, "peak_flop_rate");
   if (!(peak > 0)) return [];
   const roofs: Roof[] = [];
+  const table = r.tables.find((t) => t.id === "roofs");
+  const name = table ? column(table, /^memory$/) : -1;
+  const rate = table ? column(table, /^peak_rate$/) : -1;
+  for (const row of (name >= 0 && rate >= 0 && table?.rows) || [])
+    if (asNumber(row[rate]) > 0) roofs.push({ name: `${String(row[name])} ${show(row[rate], "bytes/s")}`, peak, slope: asNumber(row[rate]) });
+  if (roofs.length) return roofs;
   for (const [id, name] of [["peak_hbm_rate", "HBM"], ["peak_vmem_rate", "VMEM"], ["peak_vmem_read_rate", "VMEM read"], ["peak_cmem_rate", "CMEM"], ["peak_l1_rate", "L1 / shared"], ["peak_shared_rate", "Shared memory"]] as const) {
     const rate = metric(r, id);
     if (rate > 0) roofs.push({ name: `${name} ${show(rate, "bytes/s")}`, peak, slope: rate });

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import type { Report, Series, Table } from "../../api/report";
 import type { ToolUrl } from "../../model/toolurl";
-import { set, setArg } from "./state";
+import { setArg } from "./state";
 import type { PartProps } from "./parts";
 import { GraphPart, graphTables } from "./graph";
 import { RooflinePart } from "./roofline";
@@ -43,12 +43,16 @@ export function Choice({ name, label, value, options }: { name: string; label: s
   );
 }
 
+const GROUPS = [["category", "Category"], ["program", "Program"], ["scope", "Name scope"]] as const;
+
 export const specials: Record<string, Special | undefined> = {
+  op_profile: {
+    controls: ({ s }) => <div class="controls"><Choice name="group_by" label="Group by" value={s.args["group_by"] || "category"} options={GROUPS} /></div>,
+    treeTitle: (s) => `Ops by ${(GROUPS.find(([v]) => v === s.args["group_by"]) ?? GROUPS[0])[1].toLowerCase()}`,
+  },
   roofline_model: { top: (p) => <RooflinePart {...p} />, series: (r) => r.series.filter((x) => x.kind !== "scatter") },
   graph_viewer: {
     args: (s) => (s.op && !s.args["node_name"] ? { node_name: s.op, ...(s.program ? { program_id: s.program } : {}) } : {}),
     top: (p) => <GraphPart {...p} />, tables: (r) => graphTables(r), textTitle: "HLO text",
   },
 };
-
-void set;

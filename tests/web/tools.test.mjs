@@ -1,0 +1,319 @@
+// The pages of tools: on the sample profiles with the real server, and on reports made here.
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { after, before, describe, test } from "node:test";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Logdir, missing, openPage, realProfile, shots, startBrowser, startServer, waitFor } from "./harness.mjs";
+import { MARKUP, plainProfile } from "./profile.mjs";
+import { everything, opTable } from "./reports.mjs";
+
+const reason = missing();
+const web = join(dirname(fileURLToPath(import.meta.url)), "../../web");
+const axe = join(web, "node_modules/axe-core/axe.min.js");
+const SAMPLES = {
+  synth_tpu_train: ["tpu-worker-0", "tpu-worker-1"], synth_gpu_train: ["gpu-0"], synth_inference: ["serving-0"], synth_megascale: ["slice-0", "slice-1"],
+  synth_tpu_counters: ["tpu-0"], tpu_v6e_inference: ["host0"],
+};
+const PLAIN = "plain";
+const CPU = "only a host";
+
+describe("the pages of tools", { skip: reason || false, timeout: 240_000 }, () => {
+  let logdir, server, browser, base;
+  const runs = [];
+
+  before(async () => {
+    mkdirSync(shots, { recursive: true });
+    logdir = new Logdir();
+    for (const [run, hosts] of Object.entries(SAMPLES)) {
+      for (const host of hosts) {
+        const bytes = realProfile(run, host);
+        if (bytes) logdir.add(run, host, bytes);
+        if (bytes && !runs.includes(run)) runs.push(run);
+      }
+    }
+    logdir.add(PLAIN, "w-0", plainProfile(20));
+    logdir.add(PLAIN, "w-1", plainProfile(20));
+    const cpu = realProfile("jax_cpu_train", "trainer-0");
+    if (cpu) logdir.add(CPU, "trainer-0", cpu);
+    server = await startServer(logdir.path);
+    browser = await startBrowser();
+    base = `${server.url}/p/local/`;
+  });
+
+  after(async () => {
+    await browser?.close();
+    await server?.stop();
+    logdir?.remove();
+  });
+
+  const ready = (page) => page.waitForSelector(".tool-page[aria-busy=false] h1");
+
+  /** A page whose reports are those of `answer(query)`; null: the server's. */
+  async function openWith(answer, options = {}) {
+    const opened = await openPage(browser, server.url, options);
+    await opened.page.route(/\/api\/v1\/report\?/, async (route) => {
+      const q = new URL(route.request().url()).searchParams;
+      const made = q.get("tool") === "tools" ? null : answer(q);
+      if (made) await route.fulfill({ json: made });
+      else await route.continue();
+    });
+    return opened;
+  }
+
+  const fixed = (more) => (q) => everything({ tool: q.get("tool"), ...more });
+
+  test("every tool of every sample has its page, in both themes, and asks nobody else", async () => {
+    const problems = [];
+    for (const colorScheme of ["light", "dark"]) {
+      const { page, check, close } = await openPage(browser, server.url, { colorScheme });
+      for (const run of colorScheme === "light" ? [PLAIN, ...runs] : [runs[0] ?? PLAIN]) {
+        await page.goto(`${base}overview_page?run=${run}`);
+        await ready(page);
+        await page.waitForSelector(".rail-item.off");
+        const tools = await page.locator(".rail-item:not(.off)").evaluateAll((links) =>
+          links.map((a) => new URL(a.href).pathname.split("/").pop()).filter((p) => p && !["compare", "trace"].includes(p)));
+        assert.ok(tools.length >= 5, `${run}: ${tools}`);
+        for (const tool of tools) {
+          await page.evaluate((t) => document.querySelector(`.rail a[href*="/${t}?"]`).click(), tool);
+          await ready(page);
+          for (const text of await page.locator(".problem").allInnerTexts()) problems.push(`${run} ${tool}: ${text.replace(/\s+/g, " ")}`);
+          const wide = await page.evaluate(() => document.querySelector(".tool-page").scrollWidth - document.querySelector(".tool-page").clientWidth);
+          if (wide > 1) problems.push(`${run} ${tool}: ${wide} px wider than the page`);
+          if (run === (runs[0] ?? PLAIN)) await page.screenshot({ path: join(shots, `tool-${tool}-${colorScheme}.png`) });
+        }
+      }
+      problems.push(...(await check(/status of 404/)));
+      await close();
+    }
+    assert.deepEqual(problems, []);
+  });
+
+  test("what a run has no data for is greyed, and the page says why and where to go instead", { skip: !realProfile("jax_cpu_train", "trainer-0") }, async () => {
+    const { page, close } = await openPage(browser, server.url);
+    await page.goto(`${base}overview_page?run=${encodeURIComponent(CPU)}`);
+    const off = page.locator(".rail-item.off", { hasText: "GPU kernels" });
+    await off.waitFor();
+    assert.match(await off.getAttribute("aria-label"), /no data: the run has no GPU/);
+    await off.click();
+    await page.waitForSelector(".tool-page[aria-busy=false]");
+    await close();
+  });
+
+  test("every part of a report is drawn", async () => {
+    const { page, check, close } = await openWith(fixed());
+    await page.goto(`${base}overview_page?run=${PLAIN}`);
+    await ready(page);
+    assert.match(await page.locator(".verdict").innerText(), /Input bound/);
+    assert.equal(await page.locator(".tile").count(), 6); // hosts, cores and device stand in the line above
+    assert.match(await page.locator(".unknown").innerText(), /Peak memory[\s\S]*n\/a not in the profile: capture with the host tracer/);
+    assert.match(await page.locator('[data-metric="step_time_mean"]').innerText(), /12\.35 ms[\s\S]*11\.00 ms to 16\.00 ms[\s\S]*most on/);
+    await page.click('[data-metric="steps"] .define');
+    assert.match(await page.locator('[data-metric="steps"]').innerText(), /Definition: Steps over all cores/);
+    assert.match(await page.locator(".coverage").innerText(), /2 of 3 hosts · 4 cores/);
+    await page.click("text=Which, and why");
+    assert.match(await page.locator(".missing").innerText(), /ends early[\s\S]*corrupt_profile at byte 123/);
+    assert.equal(await page.locator(".notes > li").count(), 3);
+    assert.ok((await page.locator(".chart svg rect").count()) > 40, "bars");
+    assert.equal(await page.locator(".heat canvas").count(), 1);
+    assert.equal(await page.locator(".tree tbody tr").count() > 2, true);
+    assert.ok((await page.locator(".text-lines span").count()) < 120, "only lines in sight are in the page");
+    await page.locator(".chart .plot").first().hover({ position: { x: 300, y: 100 } });
+    assert.match(await page.locator(".chart-tip").first().innerText(), /Step \d+[\s\S]*Together/);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("a table of 50,000 rows filters, sorts, hides columns and keeps it all in the address", async () => {
+    const big = opTable(50_000);
+    const { page, check, close } = await openWith((q) => ({ ...everything({ tool: q.get("tool") }), tables: [big], series: [], tree: null, text: null, notes: [], missing_hosts: [] }));
+    await page.goto(`${base}hlo_stats?run=${PLAIN}`);
+    await ready(page);
+    assert.ok((await page.locator(".data tbody tr").count()) < 80, "rows in sight only");
+    assert.equal(await page.locator(".data").getAttribute("aria-rowcount"), "50001");
+    await page.keyboard.press("/");
+    await page.keyboard.type("category:3 -fusion.13 occurrences<100");
+    await waitFor("nine rows", async () => (await page.locator(".table-count").first().innerText()).startsWith("9 of"));
+    assert.match(decodeURIComponent(new URL(page.url()).search), /q=category:3/);
+    await page.fill("[data-filter]", "speed>9");
+    assert.match(await page.locator(".filter-error").innerText(), /no column “speed”/);
+    await page.fill("[data-filter]", "");
+    const took = await page.evaluate(async () => {
+      const button = [...document.querySelectorAll(".sorter")].find((b) => b.textContent.includes("Occurrences"));
+      const t0 = performance.now();
+      button.click();
+      await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+      return performance.now() - t0;
+    });
+    console.log(`# 50,000 rows are sorted and drawn within ${took.toFixed(0)} ms`);
+    assert.match(page.url(), /sort=-occurrences/);
+    assert.match(await page.locator(".data tbody tr:not(.spacer)").first().innerText(), /fusion\.49999/);
+    await page.click("text=Columns");
+    await page.click(".chooser label:has-text('Category')");
+    assert.match(page.url(), /cols=category/);
+    assert.equal(await page.locator(".data th", { hasText: "Category" }).count(), 0);
+    await page.reload();
+    await ready(page);
+    assert.match(await page.locator(".data tbody tr:not(.spacer)").first().innerText(), /fusion\.49999/);
+    assert.equal(await page.locator(".data th", { hasText: "Category" }).count(), 0);
+    const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=CSV")]);
+    const csv = readFileSync(await download.path(), "utf8").split("\r\n");
+    assert.equal(csv.length, 50_002);
+    assert.match(csv[0], /^op,category,occurrences,self_time \(ps\)/);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("rows are walked and chosen by keys, and what was chosen is chosen everywhere", async () => {
+    const { page, check, close } = await openWith(fixed());
+    await page.goto(`${base}hlo_stats?run=${PLAIN}`);
+    await ready(page);
+    await page.locator('section[aria-label="HLO ops"] .table-scroll').focus();
+    for (const key of ["ArrowDown", "ArrowDown", "ArrowDown", "Enter"]) await page.keyboard.press(key);
+    await waitFor("an op is in the address", () => new URL(page.url()).searchParams.get("op") === "name 2");
+    assert.match(await page.locator(".op-strip code").innerText(), /name 2/);
+    assert.match(await page.locator(".row-card").first().innerText(), /jit_f\(42\)/);
+    await page.keyboard.press("g");
+    await page.waitForSelector(".go-hint");
+    await page.keyboard.press("r");
+    await ready(page);
+    assert.match(page.url(), /roofline_model\?run=plain&op=name(%20|\+)2&program=42/);
+    assert.equal(await page.locator(".bubble.chosen").count(), 1);
+    assert.equal(await page.locator("tr.chosen").count() > 0, true);
+    const href = await page.locator("tr.chosen .go").first().getAttribute("href");
+    assert.match(href, /\/trace\?run=plain.*t=-?\d+\.\.\d+/);
+    await page.goBack();
+    await page.goBack();
+    await waitFor("nothing is chosen", async () => (await page.locator(".op-strip").count()) === 0);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("a row opens the timeline where its op ran", async () => {
+    const { page, check, close } = await openWith((q) => ({ ...everything({ tool: q.get("tool"), hosts: ["w-0"] }), tables: [opTable(3, () => 1, (i) => ["fusion.1", "copy.2", "all-reduce.3"][i])] }));
+    await page.goto(`${base}hlo_stats?run=${PLAIN}&host=w-0`);
+    await ready(page);
+    await page.locator(".data .go").nth(1).click();
+    await page.waitForSelector(".drawing canvas");
+    const at = new URL(page.url()).searchParams;
+    assert.equal(at.get("q"), "copy.2");
+    assert.equal(at.get("host"), "w-0");
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("the palette finds tools and runs, the help tells the keys", async () => {
+    const { page, check, close } = await openWith(fixed());
+    await page.goto(`${base}overview_page?run=${PLAIN}`);
+    await ready(page);
+    await page.keyboard.press("Control+k");
+    await page.waitForSelector("dialog.palette");
+    await page.keyboard.type("roof");
+    await page.keyboard.press("Enter");
+    await waitFor("the roofline is there", () => page.url().includes("/roofline_model?run=plain"));
+    await page.keyboard.press("?");
+    assert.match(await page.locator("dialog.help").innerText(), /self>10us/);
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("dialog", { state: "detached" });
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("two runs are compared from the list, and the op that got slower is the first row", async () => {
+    const slower = (q) => (q.get("run") === PLAIN ? 1 : 0);
+    const { page, check, close } = await openWith((q) => {
+      const r = everything({ tool: q.get("tool") });
+      if (slower(q)) r.metrics.find((m) => m.id === "step_time_mean").value = 15e9;
+      return { ...r, missing_hosts: [], tables: [opTable(30, (i) => (slower(q) && i === 7 ? 2 : 1), (i) => `fusion.${i + 100 * slower(q)}`)] };
+    });
+    const other = runs[0] ?? PLAIN;
+    await page.goto(base);
+    await page.waitForSelector(".runs tbody tr");
+    await page.check(`[aria-label="Compare ${PLAIN}"]`);
+    await page.check(`[aria-label="Compare ${other}"]`);
+    await page.click(".compare-bar a");
+    await page.waitForSelector(".waterfall");
+    assert.match(new URL(page.url()).pathname, /\/compare$/);
+    await page.goto(`${base}compare?a=${other}&b=${PLAIN}`);
+    await page.waitForSelector(".waterfall");
+    assert.match(await page.locator(".verdict").innerText(), /B is slower: a step takes 15\.00 ms instead of 12\.35 ms \(\+21\.5 %\)/);
+    assert.match(await page.locator(".data tbody tr").first().innerText(), /fusion\.107[\s\S]*same/);
+    assert.match(await page.locator('[data-metric="step_time_mean"] .delta').innerText(), /\+2\.654 ms \(\+21\.5 %\)[\s\S]*worse/);
+    for (const theme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme: theme });
+      await page.screenshot({ path: join(shots, `compare-${theme}.png`) });
+    }
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("names with markup stay text in every part of every page", async () => {
+    const name = (i) => `${MARKUP}${i}`;
+    const { page, check, close } = await openWith(fixed({ name }));
+    for (const tool of ["overview_page", "roofline_model", "graph_viewer", "op_profile"]) {
+      for (const view of ["", "&view=icicle"]) {
+        await page.goto(`${base}${tool}?run=${PLAIN}&op=${encodeURIComponent(name(0))}${view}`);
+        await ready(page);
+        await page.locator(".chart .plot").first().hover({ position: { x: 200, y: 60 } });
+        assert.ok((await page.locator("body").innerText()).includes(MARKUP), `${tool}: the name is on the page`);
+      }
+    }
+    await page.goto(`${base}compare?a=${PLAIN}&b=${PLAIN}`);
+    await page.waitForSelector(".waterfall");
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+    assert.equal(await page.locator("img").count(), 0);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("an error says what is wrong and can be tried again", async () => {
+    let fail = true;
+    const { page, close } = await openPage(browser, server.url);
+    await page.route(/report\?.*tool=hlo_stats/, (route) => (fail
+      ? route.fulfill({ status: 500, contentType: "application/problem+json", body: JSON.stringify({ title: "Internal", code: "internal", detail: "the disk is on fire", hint: "Put it out." }) })
+      : route.fulfill({ json: everything({ tool: "hlo_stats" }) })));
+    await page.goto(`${base}hlo_stats?run=${PLAIN}`);
+    await page.waitForSelector(".problem");
+    assert.match(await page.locator(".problem").innerText(), /500[\s\S]*the disk is on fire[\s\S]*Put it out/);
+    fail = false;
+    await page.click("text=Try again");
+    await page.waitForSelector(".tile");
+    await close();
+  });
+
+  test("at 380 pixels a report is read without scrolling sideways, and the menu opens", async () => {
+    const { page, check, close } = await openWith(fixed(), { viewport: { width: 380, height: 800 } });
+    await page.goto(`${base}overview_page?run=${PLAIN}`);
+    await ready(page);
+    const [content, screen] = await page.evaluate(() => [document.querySelector(".tool-page").scrollWidth, document.documentElement.clientWidth]);
+    assert.ok(content <= screen, `${content} > ${screen}`);
+    await page.click("[aria-label=Menu]");
+    await page.waitForSelector(".rail.drawn");
+    await page.screenshot({ path: join(shots, "tool-small.png") });
+    await page.click(".rail-item:has-text('Roofline')");
+    await waitFor("the page changed", () => page.url().includes("roofline_model"));
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("axe finds nothing on any of the pages, in both themes", { skip: !existsSync(axe) && "axe-core is not installed" }, async () => {
+    const found = [];
+    const paths = {
+      light: ["", `overview_page?run=${PLAIN}&op=name%202`, `op_profile?run=${PLAIN}&view=icicle`, `graph_viewer?run=${PLAIN}`, `compare?a=${PLAIN}&b=${PLAIN}`],
+      dark: ["", `overview_page?run=${PLAIN}&op=name%202`, `roofline_model?run=${PLAIN}`, `compare?a=${PLAIN}&b=${PLAIN}`],
+    };
+    const small = (q) => ({ ...everything({ tool: q.get("tool"), rows: 6 }), text: "%a = f32[] add()\n%b = f32[] add()" });
+    for (const [colorScheme, list] of Object.entries(paths)) {
+      const { page, close } = await openWith(small, { colorScheme, bypassCSP: true, reducedMotion: "reduce" });
+      await page.addInitScript({ content: readFileSync(axe, "utf8") });
+      for (const path of list) {
+        await page.goto(base + path);
+        await page.waitForSelector(path === "" ? ".runs tbody tr" : path.startsWith("compare") ? ".waterfall" : ".tool-page[aria-busy=false] h1");
+        const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"], runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
+        for (const v of violations) found.push(`${colorScheme} ${path || "runs"}: ${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.target} ${n.any[0]?.message ?? ""}`).join(" | ")}`);
+      }
+      await close();
+    }
+    assert.deepEqual(found, []);
+  });
+});
