@@ -77,26 +77,33 @@ static void line(FILE *f, const char *before, const char *text)
 
 /* --- metrics --- */
 
-static void add_row(json_t *rows, const char *label, json_t *value, const char *remark)
+static int widest(const json_t *metrics)
 {
-    json_array_append_new(rows,
-                          json_pack("{s:[{s:s},o,{s:s}]}", "c", "v", label, value, "v", remark));
+    size_t most = 0;
+    for (size_t i = 0; i < json_array_size(metrics); i++) {
+        size_t n = strlen(text_at(json_array_get(metrics, i), "label"));
+        most = n > most ? n : most;
+    }
+    return (int)(most < 60 ? most : 60);
 }
 
 static void print_metrics(FILE *f, const json_t *metrics)
 {
-    json_t *cols = json_pack("[{s:s},{s:s,s:s},{s:s}]", "label", "metric", "label", "value", "type",
-                             "number", "label", "remark");
-    json_t *rows = json_array();
+    int width = widest(metrics);
     for (size_t i = 0; i < json_array_size(metrics); i++) {
         const json_t *m = json_array_get(metrics, i), *v = json_object_get(m, "value");
-        bool none = json_is_null(v);
-        json_t *cell = none ? json_pack("{s:s}", "v", "n/a") : cell_of(v, text_at(m, "unit"));
-        add_row(rows, text_at(m, "label"), cell, text_at(m, none ? "reason" : "note"));
+        const char *remark = text_at(m, json_is_null(v) ? "reason" : "note");
+        json_t *cell = cell_of(v, text_at(m, "unit"));
+        const char *text = json_is_null(v) ? "n/a" : text_at(cell, "f");
+        if (!text[0])
+            text = text_at(cell, "v");
+        fprintf(f, "%-*s  ", width, text_at(m, "label"));
+        size_t n = strlen(text);
+        fprintf(f, "%*s", n < 18 ? (int)(18 - n) : 0, "");
+        terminal_text(f, xp_span_str(text));
+        line(f, remark[0] ? "  " : "", remark);
+        json_decref(cell);
     }
-    json_t *table = json_pack("{s:o,s:o}", "cols", cols, "rows", rows);
-    terminal_table(f, table);
-    json_decref(table);
 }
 
 /* --- tables --- */

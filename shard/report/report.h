@@ -212,12 +212,15 @@ struct report_nodes {
     const char *id;
     const struct report_column *columns; /* of the values */
     uint32_t ncolumns;
-    uint64_t n; /* parents come before their children */
+    uint64_t n; /* parents come before their children; below 2^31 */
+    /* Which nodes stay where there are too many: those with the most in this column, in which a
+     * parent has at least what each child has. Number of the column + 1; 0: the first ones. */
+    uint32_t weight;
     void (*node)(void *ctx, uint64_t i, int64_t *parent, struct xp_span *name,
                  struct report_cell *values);
     void *ctx;
 };
-/* Once a report. Nodes beyond `limit` are left out and counted. */
+/* Once a report. At most `limit` nodes; the others are counted. */
 void report_tree(struct report *r, const struct report_nodes *t);
 
 /* --- words --- */

@@ -1,3 +1,5 @@
+#include <stdlib.h>
+
 #include "shard/report/report_int.h"
 
 /* --- series --- */
@@ -104,15 +106,82 @@ void report_series(struct report *r, const struct report_points *s)
 
 /* --- the tree --- */
 
-void report_tree(struct report *r, const struct report_nodes *t)
+struct pick {
+    double weight;
+    uint32_t i;
+};
+
+static int by_weight(const void *a, const void *b)
+{
+    const struct pick *x = a, *y = b;
+    if (x->weight != y->weight)
+        return x->weight > y->weight ? -1 : 1;
+    return (x->i > y->i) - (x->i < y->i); /* parents before children */
+}
+
+static void get(const struct report_nodes *t, uint64_t i, int64_t *parent, struct xp_span *name,
+                struct report_cell *values)
+{
+    *parent = -1;
+    *name = (struct xp_span){0};
+    for (uint32_t c = 0; c < t->ncolumns; c++)
+        values[c] = report_none();
+    t->node(t->ctx, i, parent, name, values);
+}
+
+/* place[i]: 1 + the number that node i has in the answer; 0: it is left out. */
+static uint32_t *choose(struct report *r, const struct report_nodes *t)
 {
     struct report_cell values[REPORT_COLUMNS_MAX];
+    uint32_t *place = calloc(t->n + 1, sizeof *place), n = 0;
+    struct pick *v = malloc((t->n + 1) * sizeof *v);
+    for (uint64_t i = 0; place && v && i < t->n; i++) {
+        struct xp_span name;
+        int64_t parent;
+        v[i] = (struct pick){0, (uint32_t)i};
+        if (t->weight && t->n > r->limit) {
+            get(t, i, &parent, &name, values);
+            v[i].weight = report_value(&values[t->weight - 1]);
+        }
+    }
+    if (place && v && t->weight && t->n > r->limit)
+        qsort(v, t->n, sizeof *v, by_weight);
+    for (uint64_t i = 0; place && v && i < t->n && i < r->limit; i++)
+        place[v[i].i] = 1;
+    for (uint64_t i = 0; place && i < t->n; i++)
+        place[i] = place[i] ? ++n : 0;
+    r->busy |= !place || !v;
+    free(v);
+    return place;
+}
+
+static void write_node(struct xp_json *j, const struct report_nodes *t, uint64_t i,
+                       const uint32_t *place)
+{
+    struct report_cell values[REPORT_COLUMNS_MAX];
+    struct xp_span name;
+    int64_t parent;
+    get(t, i, &parent, &name, values);
+    struct report_cell text = report_of_text(name);
+    xp_json_obj(j);
+    xp_json_key(j, "parent"), xp_json_i64(j, parent < 0 ? -1 : (int64_t)place[parent] - 1);
+    xp_json_key(j, "name"), report_write_cell(j, &text);
+    xp_json_key(j, "values");
+    xp_json_arr(j);
+    for (uint32_t c = 0; c < t->ncolumns; c++)
+        report_write_cell(j, &values[c]);
+    xp_json_arr_end(j);
+    xp_json_obj_end(j);
+}
+
+void report_tree(struct report *r, const struct report_nodes *t)
+{
     struct xp_json *j = &r->tree.j;
     size_t room = report_room(r);
-
-    XP_ASSERT(t->ncolumns <= REPORT_COLUMNS_MAX);
+    XP_ASSERT(t->ncolumns <= REPORT_COLUMNS_MAX && t->weight <= t->ncolumns && t->n < INT32_MAX);
     if (r->csv || r->table.n || r->tree.b.n)
         return;
+    uint32_t *place = choose(r, t);
     room = room > (64 << 10) ? room - (64 << 10) : 0;
     xp_json_obj(j);
     report_write_key(j, "id", t->id);
@@ -120,24 +189,11 @@ void report_tree(struct report *r, const struct report_nodes *t)
     report_write_columns(j, t->columns, t->ncolumns);
     xp_json_key(j, "nodes");
     xp_json_arr(j);
-    for (uint64_t i = 0; i < t->n && i < r->limit && j->b->n < room; i++) {
-        struct xp_span name = {0};
-        int64_t parent = -1;
-        for (uint32_t c = 0; c < t->ncolumns; c++)
-            values[c] = report_none();
-        t->node(t->ctx, i, &parent, &name, values);
-        xp_json_obj(j);
-        xp_json_key(j, "parent"), xp_json_i64(j, parent);
-        struct report_cell text = report_of_text(name);
-        xp_json_key(j, "name"), report_write_cell(j, &text);
-        xp_json_key(j, "values");
-        xp_json_arr(j);
-        for (uint32_t c = 0; c < t->ncolumns; c++)
-            report_write_cell(j, &values[c]);
-        xp_json_arr_end(j);
-        xp_json_obj_end(j);
-    }
+    for (uint64_t i = 0; place && i < t->n && j->b->n < room; i++)
+        if (place[i])
+            write_node(j, t, i, place);
     xp_json_arr_end(j);
     xp_json_key(j, "total_nodes"), xp_json_u64(j, t->n);
     xp_json_obj_end(j);
+    free(place);
 }

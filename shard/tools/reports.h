@@ -7,6 +7,12 @@
 #include "shard/tools/tool.h"
 
 extern const struct tool_report report_overview_page;
+extern const struct tool_report report_roofline_model;
+extern const struct tool_report report_op_profile;
+extern const struct tool_report report_kernel_stats;
+extern const struct tool_report report_input_pipeline_analyzer;
+extern const struct tool_report report_hlo_stats;
+extern const struct tool_report report_framework_op_stats;
 extern const struct tool tool_tools; /* "tools": which of them a run has data for; not XProf's */
 
 #endif

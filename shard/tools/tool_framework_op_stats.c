@@ -1,5 +1,6 @@
 #include "shard/derive/framework_op.h"
 #include "shard/tools/op_tool.h"
+#include "shard/tools/reports.h"
 
 /* framework_op_stats: ops by the framework's names, on the device and on the host; twice, with and
  * without idle time. */
@@ -143,4 +144,9 @@ static enum xp_status render(struct xp_span merged, const struct tool_args *args
 }
 
 const struct tool tool_framework_op_stats = {
-    .id = "framework_op_stats", .map = op_tool_map, .merge = op_tool_merge, .render = render};
+    .id = "framework_op_stats",
+    .map = op_tool_map,
+    .merge = op_tool_merge,
+    .render = render,
+    .report = &report_framework_op_stats,
+};

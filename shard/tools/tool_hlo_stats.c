@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "shard/tools/op_tool.h"
+#include "shard/tools/reports.h"
 
 /* hlo_stats: every op of the device with its times, rates and what bounds it. Ops that ran on
  * SparseCores for another op follow that op. */
@@ -180,4 +181,9 @@ static enum xp_status render(struct xp_span merged, const struct tool_args *args
 }
 
 const struct tool tool_hlo_stats = {
-    .id = "hlo_stats", .map = op_tool_map, .merge = op_tool_merge, .render = render};
+    .id = "hlo_stats",
+    .map = op_tool_map,
+    .merge = op_tool_merge,
+    .render = render,
+    .report = &report_hlo_stats,
+};

@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "shard/tools/input_analysis.h"
+#include "shard/tools/reports.h"
 
 /* Whether steps wait for their input, on which core, and what the host does for it. */
 
@@ -147,4 +148,5 @@ const struct tool tool_input_pipeline_analyzer = {
     .map = session_map,
     .merge = session_merge,
     .render = render,
+    .report = &report_input_pipeline_analyzer,
 };

@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "shard/tools/op_tool.h"
+#include "shard/tools/reports.h"
 
 /* kernel_stats: GPU kernels by what they were launched with, the longest first. */
 
@@ -73,4 +74,9 @@ static enum xp_status render(struct xp_span merged, const struct tool_args *args
 }
 
 const struct tool tool_kernel_stats = {
-    .id = "kernel_stats", .map = op_tool_map, .merge = op_tool_merge, .render = render};
+    .id = "kernel_stats",
+    .map = op_tool_map,
+    .merge = op_tool_merge,
+    .render = render,
+    .report = &report_kernel_stats,
+};

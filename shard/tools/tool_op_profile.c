@@ -3,6 +3,7 @@
 #include "shard/derive/vec.h"
 #include "shard/tools/op_tool.h"
 #include "shard/tools/op_tree.h"
+#include "shard/tools/reports.h"
 
 /* op_profile: where device time went, as a tree of program (or framework scope), category and op,
  * with and without idle time. */
@@ -233,4 +234,9 @@ static enum xp_status render(struct xp_span merged, const struct tool_args *args
 }
 
 const struct tool tool_op_profile = {
-    .id = "op_profile", .map = op_tool_map_children, .merge = op_tool_merge, .render = render};
+    .id = "op_profile",
+    .map = op_tool_map_children,
+    .merge = op_tool_merge,
+    .render = render,
+    .report = &report_op_profile,
+};

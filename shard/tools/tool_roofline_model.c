@@ -3,6 +3,7 @@
 
 #include "shard/tools/input_analysis.h"
 #include "shard/tools/op_tool.h"
+#include "shard/tools/reports.h"
 #include "shard/tools/session.h"
 
 /* roofline_model: the program and its ops against what the device could do, over the whole profile
@@ -378,4 +379,9 @@ static enum xp_status render(struct xp_span merged, const struct tool_args *args
 }
 
 const struct tool tool_roofline_model = {
-    .id = "roofline_model", .map = session_map, .merge = session_merge, .render = render};
+    .id = "roofline_model",
+    .map = session_map,
+    .merge = session_merge,
+    .render = render,
+    .report = &report_roofline_model,
+};

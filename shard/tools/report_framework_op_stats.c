@@ -1,0 +1,136 @@
+#include <stdlib.h>
+
+#include "shard/tools/report_nodes.h"
+#include "shard/tools/reports.h"
+
+/* The same by framework op (JAX primitive, TensorFlow op), on device and host, and rolled up by the
+ * model's scopes. */
+
+struct view {
+    const struct figures *f;
+    const struct op_metrics **ops;
+    uint32_t n;
+    uint64_t total_ps;
+    bool device;
+};
+
+static const struct report_column columns[] = {
+    {"operation", "Operation", "", REPORT_COL_TEXT, false, "name in the framework"},
+    {"type", "Type", "", REPORT_COL_TEXT, false, "kind of operation"},
+    {"self_time", "Self time", "ps", REPORT_COL_NUMBER, true, "time less that of ops inside"},
+    {"share", "Share", "fraction", REPORT_COL_NUMBER, true, "self time / self time of all"},
+    {"time", "Time", "ps", REPORT_COL_NUMBER, false, "with ops inside"},
+    {"occurrences", "Occurrences", "count", REPORT_COL_NUMBER, true, ""},
+    {"mean_time", "Mean time", "ps", REPORT_COL_NUMBER, false, "time / occurrences"},
+    {"flop_rate", "FLOP rate", "flop/s", REPORT_COL_NUMBER, false, "flops / time"},
+    {"flop_utilization", "FLOP use", "fraction", REPORT_COL_NUMBER, false,
+     "FLOP rate / peak_flop_rate"},
+    {"hbm_rate", "HBM rate", "bytes/s", REPORT_COL_NUMBER, false, "HBM bytes / time"},
+    {"hbm_utilization", "HBM use", "fraction", REPORT_COL_NUMBER, false,
+     "HBM rate / peak_hbm_rate"},
+    {"bound_by", "Bound by", "", REPORT_COL_TEXT, false,
+     "the resource it uses the largest share of"},
+    {"eager", "Eager", "", REPORT_COL_BOOL, false, "run op by op, not compiled"},
+};
+
+static void row(void *ctx, uint64_t i, struct report_cell *c)
+{
+    const struct view *v = ctx;
+    const struct op_metrics *m = v->ops[i];
+    struct op_use u = {0};
+    if (v->device)
+        op_use_of(v->f, m, &u);
+    c[0] = report_of_text(m->name);
+    c[1] = m->category.n ? report_of_text(m->category) : report_none();
+    c[2] = report_of_u64(m->self_ps);
+    c[3] = report_ratio((double)m->self_ps, (double)v->total_ps);
+    c[4] = report_of_u64(m->time_ps);
+    c[5] = report_of_u64(m->occurrences);
+    c[6] = m->occurrences ? report_of_u64(m->time_ps / m->occurrences) : report_none();
+    c[7] = u.flop_rate;
+    c[8] = u.flop_use;
+    c[9] = u.hbm_rate;
+    c[10] = u.hbm_use;
+    c[11] = u.bound;
+    c[12] = report_of_bool(m->eager);
+}
+
+static enum xp_status table(struct report *r, const struct figures *f, const struct op_db *db,
+                            bool device, struct xp_error *err)
+{
+    struct view v = {.f = f, .device = device};
+    v.ops = op_db_sorted(db, r->a);
+    if (!v.ops)
+        return xp_fail(err, XP_BUSY, 0, "no memory left to sort ops");
+    for (uint32_t i = 0; i < db->n; i++)
+        if (!op_is_idle(v.ops[i])) {
+            v.total_ps += v.ops[i]->self_ps;
+            v.ops[v.n++] = v.ops[i];
+        }
+    report_table(r, &(struct report_rows){.id = device ? "device" : "host",
+                                          .title = device ? "On devices" : "On hosts",
+                                          .columns = columns,
+                                          .ncolumns = sizeof columns / sizeof *columns,
+                                          .n = v.n,
+                                          .row = row,
+                                          .ctx = &v,
+                                          .sort = "self_time",
+                                          .descending = true});
+    return XP_OK;
+}
+
+static void scopes(struct report *r, const struct op_view *v)
+{
+    struct op_nodes t;
+    op_nodes_init(&t, v->f);
+    for (uint32_t i = 0; i < v->n && !t.failed; i++) {
+        const struct op_metrics *m = v->rows[i].op;
+        if (v->rows[i].parent)
+            continue;
+        op_nodes_add(&t,
+                     m->provenance.n ? op_nodes_path(&t, 0, m->provenance)
+                                     : op_nodes_get(&t, 0, XP_SPAN_LIT("(no framework op)")),
+                     m);
+    }
+    op_nodes_write(r, &t, "by_scope");
+    op_nodes_fini(&t);
+}
+
+static uint64_t unnamed_ps(const struct op_view *v)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < v->n; i++)
+        if (!v->rows[i].parent && !v->rows[i].op->provenance.n)
+            sum += v->rows[i].op->self_ps;
+    return sum;
+}
+
+static enum xp_status write_report(struct xp_span merged, const struct tool_args *args,
+                                   struct report *r, struct xp_error *err)
+{
+    struct session s;
+    struct figures f;
+    struct op_view v;
+    struct op_db by_framework;
+    XP_TRY(session_open_report(merged, args, r->a, &s, &f, err));
+    XP_TRY(op_view_open(&v, &f, &s.stats->device, r->a, err));
+    XP_TRY(op_stats_by_framework(&s.stats->device, false, r->a, &by_framework, err));
+    report_usage(r, &f);
+    if (v.total_ps)
+        report_double(r, "unnamed_fraction", (double)unnamed_ps(&v) / (double)v.total_ps, NULL);
+    else
+        report_na(r, "unnamed_fraction", "%s", f.idle.known ? "no op ran" : f.idle.reason);
+    report_environment(r, &f);
+    XP_TRY(table(r, &f, &by_framework, true, err));
+    XP_TRY(table(r, &f, &s.stats->host, false, err));
+    scopes(r, &v);
+    report_remarks(r, &f);
+    return XP_OK;
+}
+
+const struct tool_report report_framework_op_stats = {
+    .question = "Which parts of the model take the time?",
+    .map = session_map_report,
+    .merge = session_merge,
+    .write = write_report,
+};

@@ -1,0 +1,49 @@
+/* shard/tools/report_ops.h - tables of ops, for the reports that have some.
+ *
+ * Columns of several reports are the same: op, program, times, rates against the run's peaks.
+ * An op of a SparseCore that a TensorCore's op started is a row of its own, with its parent.
+ */
+#ifndef SHARD_REPORT_OPS_H
+#define SHARD_REPORT_OPS_H
+
+#include "shard/tools/report_figures.h"
+
+struct op_row {
+    const struct op_metrics *op, *parent; /* parent NULL: a core's own */
+};
+
+struct op_view {
+    const struct figures *f;
+    struct op_row *rows;
+    uint32_t n;
+    uint64_t total_ps; /* self time of rows without a parent: what shares are of */
+    struct op_group *groups;
+    uint32_t ngroups;
+};
+
+/* Ops by category, or by another text. */
+struct op_group {
+    struct xp_span name;
+    uint64_t self_ps, occurrences, ops;
+    double flops, hbm_bytes, time_ps; /* of ops that have none inside */
+};
+
+/* The ops of db that ran, without IDLE. */
+enum xp_status op_view_open(struct op_view *v, const struct figures *f, const struct op_db *db,
+                            struct xp_arena *a, struct xp_error *err);
+
+/* The op's name without its text: "%fusion.1 = ..." -> fusion.1 */
+struct xp_span op_short_name(const struct op_metrics *m);
+bool op_is_remat(const struct op_metrics *m);
+
+void report_table_ops(struct report *r, struct op_view *v);
+void report_table_categories(struct report *r, struct op_view *v, struct xp_arena *a);
+
+/* How far an op is from what the device could do. */
+struct op_use {
+    struct report_cell flop_rate, flop_use, hbm_rate, hbm_use, intensity, roof_use;
+    struct report_cell bound; /* text */
+};
+void op_use_of(const struct figures *f, const struct op_metrics *m, struct op_use *u);
+
+#endif
