@@ -37,6 +37,9 @@ bool pages_answer(struct http_exchange *ex, struct xp_span path)
     bool dot = path.n && memchr(path.p, '.', path.n) != NULL;
     bool page = !dot && !xp_span_starts(path, XP_SPAN_LIT("assets/"));
 
+    /* A page finds its assets beside itself: one level deeper it would find nothing. */
+    if (page && path.n && memchr(path.p, '/', path.n))
+        return false;
     asset = static_find(page ? XP_SPAN_LIT("index.html") : path);
     if (!asset)
         return false;
