@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "server/events.h"
 
 #define JSON_MAX ((size_t)32 << 20)
 
@@ -289,6 +290,28 @@ void api_report(struct ask *ask)
     }
     ask_shard(ask, o, n);
     free(o);
+}
+
+/* --- events --- */
+
+void api_events(struct ask *ask)
+{
+    struct xp_error err = {0};
+    const struct run_host *h = NULL;
+
+    if (ask_arg(ask, "run").n) {
+        if (!take_run(ask))
+            return;
+        h = pick_host(ask, &err);
+        if (!h) {
+            ask_problem(ask, &err);
+            return;
+        }
+    }
+    if (events_add(ask->app->events, ask->ex, ask->run, h, &err) != XP_OK)
+        ask_problem(ask, &err);
+    else
+        ask_handed_over(ask);
 }
 
 /* --- status --- */

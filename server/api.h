@@ -7,6 +7,7 @@
 
 void api_runs(struct ask *ask);
 void api_run(struct ask *ask);
+void api_events(struct ask *ask);
 void api_host(struct ask *ask);   /* whatever asks the shard about one host */
 void api_report(struct ask *ask); /* a tool's report, of any hosts */
 void api_status(struct ask *ask);

@@ -8,6 +8,7 @@
 #include "lib/base/log.h"
 #include "server/api.h"
 #include "server/ask.h"
+#include "server/events.h"
 #include "server/metrics.h"
 #include "server/pages.h"
 #include "server/stock.h"
@@ -97,6 +98,7 @@ enum xp_status app_new(const struct options *o, const char *version, struct xp_w
     if (!app->upstream)
         app->shard = shard_new(workers, app_memory_budget(o));
     app->warm = warm_new();
+    app->events = events_new(app);
     app->metrics = metrics_new(route_names, COUNT(route_names));
     *out = app;
     return XP_OK;
@@ -105,6 +107,7 @@ enum xp_status app_new(const struct options *o, const char *version, struct xp_w
 void app_stop(struct app *app)
 {
     atomic_store(&app->stopping, true);
+    events_stop(app->events);
 }
 
 void app_free(struct app *app)
@@ -113,6 +116,7 @@ void app_free(struct app *app)
         return;
     while (atomic_load(&app->asks) > 0)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    events_free(app->events);
     shard_free(app->shard);
     upstream_free(app->upstream);
     xp_sign_close(app->keys);

@@ -143,6 +143,12 @@ void ask_text(struct ask *ask, int status, const char *type, struct xp_span text
     ask_answer(ask, &a);
 }
 
+void ask_handed_over(struct ask *ask)
+{
+    ask->run = NULL;
+    ask_free(ask);
+}
+
 /* --- the shard's part --- */
 
 static bool is_report(const struct ask *ask)

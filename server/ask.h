@@ -33,6 +33,7 @@ struct app {
     struct xp_store *store;
     struct run_index *runs;
     struct warm *warm;
+    struct events *events;
     struct metrics *metrics;
     struct stock *stock; /* NULL: only our own pages */
     const char *version, *location;
@@ -73,6 +74,9 @@ void ask_json(struct ask *ask, struct xp_buf *json);           /* moves the buff
 void ask_problem(struct ask *ask, const struct xp_error *err); /* ours: problem+json */
 /* XProf's way: a status and a line of text. */
 void ask_text(struct ask *ask, int status, const char *type, struct xp_span text);
+
+/* Ends the ask without an answer: exchange and run belong to somebody else now. */
+void ask_handed_over(struct ask *ask);
 
 /* Sends hosts [0, n) of ask->run (or those given by index) to the shard; the answer becomes the
  * ask's. */

@@ -6,6 +6,10 @@
 /* Marks ids of derive->strings; those of part->strings are below. */
 #define DERIVED_STR (UINT32_C(1) << 31)
 
+/* Deriving looks at all lines for each plane of a device: a file of a million planes is not a
+ * profile, but an attempt. */
+#define LOOKS_MAX (UINT64_C(1) << 26)
+
 static uint32_t count_made(const struct derive *d)
 {
     uint32_t n = 0;
@@ -21,6 +25,10 @@ enum xp_status query_derive(struct query_book *b, struct xp_arena *a, struct xp_
     if (!part_ready(b->p))
         return xp_fail(err, XP_BUSY, 0,
                        "derived lines are made once the whole profile is loaded; try again");
+    if ((uint64_t)b->p->nplanes * b->p->nlines > LOOKS_MAX)
+        return xp_fail(err, XP_TOO_LARGE, 0,
+                       "no lines are derived from a profile of %u planes and %u lines",
+                       b->p->nplanes, b->p->nlines);
     const struct derive *d;
     XP_TRY(derive_get((struct part *)b->p, &d, err)); /* what is kept beside the part */
     b->made = xp_arena_alloc(a, ((size_t)count_made(d) + 1) * sizeof *b->made);

@@ -184,6 +184,7 @@ struct page {
     struct xp_json j;
     const struct query_line **made; /* the derived lines, in display order */
     uint32_t nmade;
+    struct xp_error not_made; /* why there are none */
     struct query_line *lines; /* room for those of the largest plane */
     uint64_t row;             /* of those that match, looked at so far */
     uint64_t lines_seen;      /* lines of published planes */
@@ -374,8 +375,12 @@ static void write_tail(struct page *g)
 {
     char token[24];
     named_u64(&g->j, "lines_total", g->lines_seen);
-    if (g->book.d)
+    if (g->book.d || g->not_made.status != XP_OK)
         named_u64(&g->j, "derived_total", g->book.nmade);
+    if (g->not_made.status != XP_OK) {
+        xp_json_key(&g->j, "derived_note");
+        xp_json_str(&g->j, g->not_made.text);
+    }
     named_u64(&g->j, "rows_total", g->row);
     named_u64(&g->j, "first_row", g->q->first);
     named_u64(&g->j, "rows", g->rows);
@@ -447,7 +452,12 @@ static enum xp_status take_made(struct page *g, struct xp_arena *a, struct xp_er
     bool asked = g->q->rows.n && g->q->rows.lines[g->q->rows.n - 1] >= g->p->nlines;
     if ((!g->q->derived && !g->q->derived_only && !asked) || !part_ready(g->p))
         return XP_OK;
-    XP_TRY(query_derive(&g->book, a, err));
+    enum xp_status status = query_derive(&g->book, a, err);
+    if (status == XP_TOO_LARGE) {
+        g->not_made = *err;
+        return XP_OK;
+    }
+    XP_TRY(status);
     g->made = xp_arena_alloc(a, ((size_t)g->book.nmade + 1) * sizeof(const struct query_line *));
     if (!g->made)
         return xp_fail(err, XP_BUSY, 0, "no memory left for a list of derived lines");

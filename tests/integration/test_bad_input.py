@@ -231,6 +231,7 @@ def test_a_million(start, tmp_path, kind):
         w = d.api('window', run=kind, host='host-0', px=1500, rows=line)
         assert [row.line for row in xspace.Window(w.body).rows] == [line]
     assert d.api('window', run=kind, host='host-0', px=1500).status == 200
+    assert d.api('tracks', run=kind, host='host-0', derived='only').json()['derived_total'] == 0
     assert d.status_kb('VmHWM') < 1500000
     assert d.alive()
 

@@ -334,6 +334,8 @@ describe("the pages", { skip: reason || false, timeout: 300_000 }, () => {
     assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("aria-label")), "Find rows");
     const more = page.locator(".more-rows");
     await page.evaluate(() => (document.querySelector(".scroller").scrollTop = 1e9));
+    const made = await api(server.url, "tracks", { run: "many", host: "host-0", derived: "only", wait: "all" });
+    assert.match(made.derived_note, /30000 planes/);
     await waitFor("it says how many there are", async () => /^2\D?000 of 60\D000 rows/.test(await more.textContent()));
     await more.locator("button").click();
     await page.evaluate(() => (document.querySelector(".scroller").scrollTop = 1e9));

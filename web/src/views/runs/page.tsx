@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Api, asProblem, isAbort, type Problem } from "../../api/client";
+import { watch } from "../../api/events";
 import type { RunRow, Runs } from "../../api/types";
 import { ago, bytes, count, date, plural } from "../../model/format";
 import { go, here } from "../../model/location";
@@ -41,9 +42,15 @@ export function RunsPage() {
 
   useEffect(() => {
     // Unchanged, the answer is a 304 without a body. A list that was paged on stays as it is.
-    const timer = setInterval(() => {
+    const look = (): void => {
       if (document.visibilityState === "visible" && (answer.peek()?.runs.length ?? 0) <= PAGE) turn.value++;
-    }, EVERY);
+    };
+    let version = "";
+    const runs = (data: string): void => {
+      if (version) look(); // the first one says what is there already
+      version = data;
+    };
+    const unwatch = watch(api.url("events"), { runs }, look, EVERY);
     const key = (e: KeyboardEvent): void => {
       if (e.key !== "/" || e.ctrlKey || e.metaKey || e.target instanceof HTMLInputElement) return;
       e.preventDefault();
@@ -51,7 +58,7 @@ export function RunsPage() {
     };
     document.addEventListener("keydown", key);
     return () => {
-      clearInterval(timer);
+      unwatch();
       document.removeEventListener("keydown", key);
     };
   }, [api]);

@@ -2,11 +2,13 @@
 // Asks again while the profile is loading.
 import { signal } from "@preact/signals";
 import { asProblem, isAbort, type Api, type Problem } from "../../api/client";
+import { watch } from "../../api/events";
 import type { Plane, Progress, Tracks } from "../../api/types";
 import { formatRows } from "../../model/url";
 
 const FIRST_PROGRESS = 300; // ms without an answer before numbers are asked for
 const EVERY = 400;
+const TOLD = 1000; // where the server says itself how far it is
 const SOON = 80; // the first planes of a large profile are there in a moment
 const PAGE = 2000; // rows
 const MOST = 10_000; // that the server gives at once
@@ -39,6 +41,8 @@ export class TracksLoader {
   private rows = PAGE; // so many are wanted
   private timer: ReturnType<typeof setTimeout> | undefined;
   private extra: Plane[] = []; // lines that were asked for by number
+  private unwatch: (() => void) | null = null;
+  private toldAt = -Infinity; // when the server last said how far it is
   private made: Plane[] | null = null; // derived lines, once they were asked for
 
   constructor(
@@ -56,6 +60,8 @@ export class TracksLoader {
 
   stop(): void {
     clearTimeout(this.timer);
+    this.unwatch?.();
+    this.unwatch = null;
     this.abort.abort();
   }
 
@@ -113,8 +119,9 @@ export class TracksLoader {
       this.made = got.planes;
       const now = this.tracks.peek();
       if (now && got.planes.length) this.show(now);
-    } catch {
-      this.made = null; // they are an extra: the recorded lines are there
+    } catch (e) {
+      // They are an extra: the recorded lines are there.
+      if (isAbort(e) || asProblem(e).status === 503) this.made = null;
     }
   }
 
@@ -136,7 +143,7 @@ export class TracksLoader {
 
   private async ask(): Promise<void> {
     const { signal: stopped } = this.abort;
-    const watching = setTimeout(() => void this.watch(stopped), FIRST_PROGRESS);
+    const watching = setTimeout(() => this.watch(), FIRST_PROGRESS);
     const began = performance.now();
     const find = this.find.peek();
     try {
@@ -150,8 +157,15 @@ export class TracksLoader {
       else if (got.loading) this.tracks.value = { ...got, planes: old.planes };
       this.asked++;
       // An answer that takes long, with a million planes, is not asked for all the time.
-      const pause = Math.max(Math.min(EVERY, SOON * this.asked), 2 * (performance.now() - began));
-      if (got.loading) this.timer = setTimeout(() => void this.ask(), pause);
+      const told = performance.now() - this.toldAt < 2 * TOLD;
+      const pause = Math.max(told ? TOLD : Math.min(EVERY, SOON * this.asked), 2 * (performance.now() - began));
+      if (got.loading) {
+        this.timer = setTimeout(() => void this.ask(), pause);
+        this.watch();
+      } else {
+        this.unwatch?.();
+        this.unwatch = null;
+      }
     } catch (e) {
       if (!isAbort(e)) this.fail(asProblem(e), stopped);
     } finally {
@@ -166,16 +180,26 @@ export class TracksLoader {
       this.timer = setTimeout(() => this.start(), Math.min(30, p.retryAfter ?? 2) * 1000);
   }
 
-  /** The first answer needs the file's index: say meanwhile how far that is. */
-  private async watch(stopped: AbortSignal): Promise<void> {
-    while (!stopped.aborted && !this.tracks.peek() && !this.problem.peek()) {
-      try {
-        this.progress.value = await this.api.json<Progress>("progress", this.who, stopped);
-      } catch {
-        return; // the answer to tracks says what is wrong
+  /** How far the load is: before the first answer, which needs the file's index, and between later ones. */
+  private watch(): void {
+    if (this.unwatch) return;
+    const took = (p: Progress): void => {
+      const t = this.tracks.peek();
+      if (!t) this.progress.value = p;
+      else if (t.loading && p.bytes_done > t.bytes_done) this.tracks.value = { ...t, bytes_done: p.bytes_done };
+      // More planes, or all: what is shown is old.
+      if (t?.loading && (p.planes_done !== t.planes_done || p.state === "ready")) {
+        clearTimeout(this.timer);
+        this.timer = setTimeout(() => void this.ask(), SOON);
       }
-      await new Promise((done) => setTimeout(done, EVERY));
-    }
-    this.progress.value = null;
+    };
+    const progress = (data: string): void => {
+      this.toldAt = performance.now();
+      took(JSON.parse(data) as Progress);
+    };
+    const ask = (): void => {
+      this.api.json<Progress>("progress", this.who, this.abort.signal).then(took, () => {}); // tracks says what is wrong
+    };
+    this.unwatch = watch(this.api.url("events", this.who), { progress, problem: () => {} }, ask, EVERY);
   }
 }
