@@ -2,34 +2,47 @@
  *
  *   figures_of       part -> one host's figures: spans of its cores, steps, modules
  *   figures_pack     -> bytes that may travel; the host gets its place in the request
- *   figures_merge    bytes of different hosts -> bytes of all; associative, order-free
+ *                    (bytes of different hosts are joined by appending, in any order)
  *   figures_open     bytes (and the op stats of the same hosts) -> the figures of the run
  *
  * Rules. All times are session picoseconds of the host, as the timeline shows them.
+ *
  *   window     of a device: from the first begin to the last end of its steps, modules and ops (on
  *              GPUs: of what its streams did). Each device by itself.
+ *
  *   busy       the union of the intervals of a device's ops, nested and overlapping ones once. On
  *              GPUs kernels and copies of all streams. Idle is the window less that.
+ *
  *   step       TPU: an event of the line of steps of a core. It lasts to its end; where markers
  *              tile the time, the last one ends with the capture, not with the step, so it is not
  *              counted in times if there are others. GPU, CPU: the marker of the host (train ...,
  *              StepTraceAnnotation), or of the group of kernels. Else inferred: the runs of the
- *              module that took the most time, if it ran at least twice; one run is one step, and
- *              what follows until the next run belongs to it as far as waiting is concerned.
- *              step_marker= names another module, or events of host threads.
+ *              module that took the most time, if a core ran it at least twice; one run is one
+ *              step, and what follows until the next run belongs to it as far as waiting is
+ *              concerned. step_marker= names another module, or events of host threads.
+ *
  *   step time  of a step: mean over the cores that have it; of the run: mean over all hosts' steps.
+ *
  *   input      a pause of a core (1 us or more) during at least half of which a thread of the host
  *              that launches steps was waiting for input or moving it, the whole pause; and the
  *              time of infeed ops. By time, not by group. CPU: as stats/steps.h says.
+ *
  *   waiting    time in ops that end when others are ready: collectives, barriers, receives, and
  *              their dones.
+ *
  *   straggler  who has the longest step time less waiting, if that is 3 % of a step more than the
- *              median: all others wait for it. A whole host if its cores do not differ by that.
- *   clock      collectives and barriers of one step end everywhere at once: the median difference,
- * if most are within 50 us of each other, of these ends from those of the first host.
- * offset=HOST:PS overrides it. duty cycle op_stats.h's: an instant counts as its innermost op does;
- * waiting does not count. rates      flops and HBM bytes of all ops that have none inside (a run of
- * a custom call that says its own: those) / windows of all devices. peaks      peaks.h.
+ *              median: all others wait for it. A whole host if all its cores take that long.
+ *
+ *   clock      collectives and barriers of one step end everywhere at once: the median of the
+ *              closest quarter of the differences of these ends from those of the first host, if
+ *              they lie within 5 us of each other; offset=HOST:PS overrides it.
+ *
+ *   duty cycle op_stats.h's: an instant counts as its innermost op does; waiting does not count.
+ *
+ *   rates      flops and HBM bytes of all ops that have none inside (a run of a custom call that
+ *              says its own: those) / windows of all devices.
+ *
+ *   peaks      peaks.h.
  *
  * Ownership  Spans live as long as the part (figures_of), or the bytes (figures_open).
  * Errors     XP_BUSY: memory. XP_CORRUPT: bytes that figures_pack did not write. XP_BAD_REQUEST: an

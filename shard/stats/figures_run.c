@@ -128,14 +128,21 @@ static double median(double *v, size_t n)
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-/* Ends that really are one differ by microseconds. Collectives of the same name in groups of their
- * own (slices) do not end together. */
-#define SAME_PS 50e6
+/* Ends that really are one differ by microseconds. Others, of the same name in groups of their own
+ * (a slice, the chips of one host), do not: so it is the closest quarter that counts. */
+#define SAME_PS 5e6
 
-static bool agree(double *v, size_t n)
+static bool agreed(double *v, size_t n, double *out)
 {
+    size_t some = n / 4 + 1, best = 0;
     qsort(v, n, sizeof *v, by_value);
-    return v[n - 1 - n / 4] - v[n / 4] <= SAME_PS;
+    for (size_t i = 0; i + some <= n; i++)
+        if (v[i + some - 1] - v[i] < v[best + some - 1] - v[best])
+            best = i;
+    if (v[best + some - 1] - v[best] > SAME_PS)
+        return false;
+    *out = median(v + best, some);
+    return true;
 }
 
 /* Differences of the ends that both have; how many. */
@@ -188,9 +195,8 @@ static enum xp_status clocks(struct figures *f, const struct figures_ask *ask, s
         x->clock_ps = wall_ps(f, h);
         x->has_clock = h == 0;
         size_t n = h ? differences(&f->hosts[0], &f->hosts[h], v) : 0;
-        if (!n || !agree(v, n))
+        if (!n || !agreed(v, n, &x->clock_ps))
             continue;
-        x->clock_ps = median(v, n);
         x->has_clock = true;
         double off = fabs(x->clock_ps - wall_ps(f, h));
         if (!any || off > most) {

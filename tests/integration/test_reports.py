@@ -1,0 +1,386 @@
+"""Reports: our own answers of tools. The numbers are held against what the generator of the TPU profiles did, one metric has
+one value in every tool, what is missing is n/a with a reason, and a host that cannot be read is named."""
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import daemon
+import pytest
+
+SHARED = os.path.abspath(os.environ.get('SHARED_DIR') or os.path.join(daemon.ROOT, '..', 'shared'))
+DATA = os.path.join(SHARED, 'data')
+TPU = os.path.join(DATA, 'tpu', 'profiles')
+TRUTHS = sorted(r for r in os.listdir(TPU) if os.path.exists(os.path.join(TPU, r, 'truth.json'))) if os.path.isdir(TPU) else []
+SAMPLES = ['jax_cpu_python', 'jax_cpu_train', 'jax_two_host', 'synth_gpu_train', 'synth_inference', 'synth_megascale',
+           'synth_tpu_counters', 'synth_tpu_train']
+REAL = sorted(f for f in os.listdir(os.path.join(DATA, 'real')) if f.endswith('.xplane.pb')) if os.path.isdir(DATA) else []
+STEP_TOOLS = ['overview_page', 'input_pipeline_analyzer']
+OP_TOOLS = ['framework_op_stats', 'hlo_stats', 'kernel_stats', 'op_profile', 'overview_page', 'roofline_model']
+MAX = 2 << 20
+
+needs_data = pytest.mark.skipif(not TRUTHS, reason='no profiles at %s (set SHARED_DIR)' % DATA)
+
+
+def tools():
+    """All tools, in the words of tools.def."""
+    with open(os.path.join(daemon.ROOT, 'shard', 'tools', 'tools.def'), encoding='utf8') as f:
+        return re.findall(r'^TOOL\(\w+, "([^"]+)"', f.read(), re.M)
+
+
+@pytest.fixture(scope='module')
+def logs(tmp_path_factory):
+    """Every sample as a run of one directory."""
+    root = tmp_path_factory.mktemp('reports')
+    folders = [os.path.join(TPU, name) for name in TRUTHS] + [os.path.join(DATA, 'profiles', name) for name in SAMPLES]
+    for folder in folders:
+        shutil.copytree(folder, root / os.path.basename(folder), ignore=shutil.ignore_patterns('*.json'))
+    for name in REAL:
+        run = root / ('real_' + name.split('.')[0])
+        run.mkdir()
+        shutil.copy(os.path.join(DATA, 'real', name), run)
+    return str(root)
+
+
+@pytest.fixture(scope='module')
+def served(logs):
+    d = daemon.Daemon('--logdir', logs)
+    yield d
+    d.stop()
+
+
+RUNS = TRUTHS + SAMPLES + ['real_' + name.split('.')[0] for name in REAL]
+known = {}
+
+
+def report(d, run, tool, **args):
+    """The report, or None where the tool has none."""
+    key = (run, tool, tuple(args.items()))
+    if key not in known:
+        r = d.api('report', run=run, tool=tool, **args)
+        assert r.status in (200, 400, 404), (run, tool, r)
+        assert len(r.body) < MAX, (run, tool, len(r.body))
+        known[key] = r.json() if r.status == 200 else None
+        if r.status == 200:
+            shape(known[key])
+    return known[key]
+
+
+def shape(doc):
+    """The contract: every value has its reason, note, definition; rows fit their columns."""
+    ids = [m['id'] for m in doc['metrics']]
+    assert len(ids) == len(set(ids)), ids
+    for m in doc['metrics']:
+        assert (m['value'] is None) == (m['reason'] is not None), m
+        assert m['label'] and m['definition'] is not None, m
+        assert m['unit'] != 'ps' or m['value'] is None or isinstance(m['value'], int), m
+    for t in doc['tables']:
+        width = len(t['columns'])
+        assert all(len(row) == width for row in t['rows']), t['id']
+        assert len(t['rows']) <= t['matched_rows'] <= t['total_rows'], t['id']
+        assert (t['rest'] is None) == (len(t['rows']) == t['total_rows']), t['id']
+        if t['rest']:
+            assert t['rest']['rows'] == t['total_rows'] - len(t['rows']), t['id']
+    for s in doc['series']:
+        assert len(s['points']) <= 2000 and all(len(p) == 1 + len(s['names']) for p in s['points']), s['id']
+    if doc['tree']:
+        for i, node in enumerate(doc['tree']['nodes']):
+            assert -1 <= node['parent'] < i, (i, node)
+    assert all(n['severity'] in ('info', 'warning', 'error') and n['code'] and n['text'] for n in doc['notes'])
+
+
+def metrics(doc):
+    return {m['id']: m['value'] for m in doc['metrics']}
+
+
+def table(doc, id_):
+    t = next(t for t in doc['tables'] if t['id'] == id_)
+    return [dict(zip((c['id'] for c in t['columns']), row)) for row in t['rows']]
+
+
+def truth_of(run):
+    with open(os.path.join(TPU, run, 'truth.json'), encoding='utf8') as f:
+        return json.load(f)
+
+
+# --- the truth ---
+
+
+@needs_data
+@pytest.mark.parametrize('run', TRUTHS)
+def test_steps_idle_and_use_are_what_the_generator_did(served, run):
+    truth, got = truth_of(run), metrics(report(served, run, 'overview_page'))
+    assert got['steps'] == truth['steps'] and got['hosts'] == len(truth['hosts']) and got['cores'] == truth['cores']
+    assert got['device_type'] == truth['device_type']
+    assert got['step_time_mean'] / 1e9 == pytest.approx(truth['step_time_ms']['mean'], rel=0.006)
+    assert 100 * got['mxu_utilization'] == pytest.approx(truth['mxu_utilization_percent'], abs=0.4)
+    assert 100 * got['hbm_utilization'] == pytest.approx(truth['hbm_utilization_percent'], abs=1.1)
+    if truth['barrier_ms_per_step_per_core']:  # which the truth does not call idle
+        assert 100 * got['idle_fraction'] > 100 * 0.9 / 5.1
+    else:
+        assert 100 * got['idle_fraction'] == pytest.approx(truth['idle_percent'], abs=0.4)
+    if got['input_fraction'] is None:
+        assert truth['input_wait_percent'] == 0
+    else:
+        assert 100 * got['input_fraction'] == pytest.approx(truth['input_wait_percent'], abs=0.8)
+
+
+@needs_data
+def test_what_waits_for_input_is_said_so(served):
+    doc = report(served, 'input_bound_v5e', 'input_pipeline_analyzer')
+    assert 'input bound' in doc['verdict'] and 'does not' not in doc['verdict']
+    for step in table(doc, 'steps')[:-1]:
+        assert step['input'] / step['time'] == pytest.approx(0.35, abs=0.035), step
+    assert 'does not wait' in report(served, 'train_v5e', 'input_pipeline_analyzer')['verdict']
+
+
+@needs_data
+@pytest.mark.parametrize('run', TRUTHS)
+def test_the_straggler_is_found_and_nobody_else_is(served, run):
+    truth, got = truth_of(run), metrics(report(served, run, 'overview_page'))['straggler']
+    if truth['straggler_seen']:
+        assert got == truth['straggler_seen'].split()[0]
+    elif truth['late_host']:
+        assert got == truth['late_host']
+    else:
+        assert got in ('none', None)
+
+
+@needs_data
+@pytest.mark.parametrize('run', TRUTHS)
+def test_ops_and_categories_take_what_they_took(served, run):
+    truth, doc = truth_of(run), report(served, run, 'hlo_stats')
+    ops = {(op['op'], op['occurrences']): op for op in table(doc, 'ops')}
+    total = sum(op['self_time'] for op in ops.values() if op['category'] != 'while')
+    for want in truth['slowest_ops']:
+        op = ops[want['op'], want['occurrences_all_cores']]
+        assert op['category'] == want['category']
+        assert op['self_time'] / 1e9 == pytest.approx(want['total_ms_all_cores'], rel=1e-4, abs=1e-3)
+        if len(ops) == doc['tables'][0]['total_rows']:
+            assert 100 * op['self_time'] / total == pytest.approx(want['percent_of_op_time'], abs=0.02)
+    shares = {c['category']: 100 * c['share'] for c in table(doc, 'categories')}
+    for name, want in truth['categories_percent'].items():
+        assert shares.get(name, 0) == pytest.approx(want, abs=0.35), name
+
+
+@needs_data
+@pytest.mark.parametrize('run', [r for r in TRUTHS if 'wasteful' in r or 'dropped' in r])
+def test_planted_waste_is_seen_where_it_was_planted(served, run):
+    truth = truth_of(run)
+    ops = {op['op']: op for op in table(report(served, run, 'hlo_stats'), 'ops')}
+    assert truth['planted_scopes']
+    for scope, want in truth['planted_scopes'].items():
+        share = sum(ops[name]['share'] for name in want['ops'] if name in ops)
+        assert 100 * share == pytest.approx(want['percent_of_op_time'], abs=0.1), scope
+    for kind in truth['inefficient_ops'].values():
+        for op in kind['top']:
+            assert 100 * ops[op['op']]['share'] == pytest.approx(op['percent_of_op_time'], abs=0.02), op
+
+
+@needs_data
+def test_what_the_profiler_lost_is_told(served):
+    assert any('dropped' in n['text'] for n in report(served, 'dropped_v5e', 'overview_page')['notes'])
+
+
+# --- one metric, one value ---
+
+
+@needs_data
+@pytest.mark.parametrize('run', RUNS)
+def test_a_metric_has_one_value_in_every_tool(served, run):
+    seen = {}
+    for tool in tools():
+        doc = report(served, run, tool)
+        for m in doc['metrics'] if doc else []:
+            first = seen.setdefault(m['id'], (tool, m))
+            assert [m[k] for k in ('value', 'unit', 'label', 'definition', 'reason')] == \
+                   [first[1][k] for k in ('value', 'unit', 'label', 'definition', 'reason')], (m['id'], tool, first[0])
+    assert {'idle_fraction', 'device_type', 'hosts'} <= set(seen)
+
+
+@needs_data
+def test_totals_are_of_all_rows_whatever_is_shown(served):
+    whole = report(served, 'train_v5e', 'hlo_stats')
+    few = report(served, 'train_v5e', 'hlo_stats', table='ops', limit=5, sort='occurrences', filter='fusion')
+    a, b = whole['tables'][0], few['tables'][0]
+    assert [t['id'] for t in few['tables']] == ['ops'] and len(b['rows']) == 5 < b['matched_rows'] < b['total_rows'] == a['total_rows']
+    assert a['totals'] == b['totals'] and b['sort'] == {'column': 'occurrences', 'descending': False}
+    at = [c['id'] for c in b['columns']].index('self_time')
+    assert b['rest']['self_time'] + sum(row[at] for row in b['rows']) == b['totals']['self_time']
+    assert all('fusion' in json.dumps(row) for row in b['rows'])
+    step_on = report(served, 'train_v5e', 'hlo_stats', table='ops', limit=5, sort='occurrences', filter='fusion', skip=5)
+    assert step_on['tables'][0]['rows'][0] not in b['rows']
+
+
+# --- n/a ---
+
+
+@needs_data
+@pytest.mark.parametrize('tool', OP_TOOLS)
+def test_without_a_device_there_is_no_number_but_a_reason(served, tool):
+    for m in report(served, 'jax_cpu_train', tool)['metrics']:
+        if m['id'] in ('idle_fraction', 'duty_cycle', 'mxu_utilization', 'flop_rate', 'hbm_rate', 'device_time', 'kernel_time'):
+            assert m['value'] is None and len(m['reason']) > 20, m
+
+
+@needs_data
+@pytest.mark.parametrize('tool', STEP_TOOLS)
+def test_without_steps_there_is_no_step_time_but_how_to_mark_them(served, tool):
+    doc = report(served, 'real_gpu_mi300_jax_attention', tool)
+    for m in doc['metrics']:
+        if m['id'].startswith('step') or m['id'] == 'input_fraction':
+            assert m['value'] is None and 'StepTraceAnnotation' in m['reason'], m
+    assert any(n['code'] == 'no_steps' for n in doc['notes'])
+
+
+@needs_data
+def test_without_hlo_there_is_no_rate(served):
+    got = {m['id']: m for m in report(served, 'real_gpu_tf_multi_worker', 'roofline_model')['metrics']}
+    for name in ('flop_rate', 'hbm_rate', 'mxu_utilization', 'hbm_utilization', 'arithmetic_intensity'):
+        assert got[name]['value'] is None and 'HLO' in got[name]['reason'], got[name]
+
+
+@needs_data
+def test_steps_are_inferred_from_module_runs_and_labelled(served):
+    doc = report(served, 'real_tpu_v6e_inference', 'overview_page')
+    got = {m['id']: m for m in doc['metrics']}
+    assert got['steps']['value'] == 100 and got['step_time_mean']['value'] == pytest.approx(784.145e9, rel=1e-5)
+    assert all(got[k]['note'] == 'inferred from 100 runs of jit_f' for k in ('steps', 'step_time_mean'))
+    assert any(n['code'] == 'steps_inferred' for n in doc['notes'])
+    other = metrics(report(served, 'real_tpu_v6e_inference', 'overview_page', step_marker='jit__psum'))
+    assert other['steps'] != 100
+
+
+@needs_data
+def test_a_host_event_can_be_the_marker(served):
+    doc = report(served, 'jax_cpu_train', 'overview_page', step_marker='ParseArguments')
+    got = {m['id']: m for m in doc['metrics']}
+    assert got['steps']['value'] > 1 and 'runs of ParseArguments' in got['steps']['note']
+
+
+# --- peaks ---
+
+
+@needs_data
+def test_a_peak_can_be_given_and_what_is_above_it_is_flagged(served, start, logs):
+    plain, other = metrics(report(served, 'train_v5e', 'hlo_stats')), None
+    doc = report(served, 'train_v5e', 'hlo_stats', peak='flops=3.94e14')
+    other = metrics(doc)
+    assert other['peak_flop_rate'] == 3.94e14 and other['mxu_utilization'] == pytest.approx(plain['mxu_utilization'] / 2)
+    assert other['hbm_utilization'] == plain['hbm_utilization']
+    low = report(served, 'train_v5e', 'hlo_stats', peak='flops=1e12')
+    mxu = next(m for m in low['metrics'] if m['id'] == 'mxu_utilization')
+    assert mxu['value'] > 1 and 'above 100 %' in mxu['note'] and any(n['code'] == 'above_peak' for n in low['notes'])
+    assert served.api('report', run='train_v5e', tool='hlo_stats', peak='flops=fast').status == 400
+
+
+@needs_data
+def test_chips_that_the_table_knows_have_their_published_peaks(served):
+    for run, flops, hbm in (('train_v5e', 197e12, 819e9), ('train_v5p', 459e12, 2765e9), ('train_v6e_4host', 918e12, 1638e9),
+                            ('train_v7x', 1153.5e12, 3686e9)):
+        got = metrics(report(served, run, 'roofline_model'))
+        assert (got['peak_flop_rate'], got['peak_hbm_rate']) == (flops, hbm), run
+        assert got['ridge_intensity'] == pytest.approx(flops / hbm)
+
+
+# --- hosts ---
+
+
+@needs_data
+def test_a_damaged_host_is_missing_and_the_others_are_there(tmp_path, start):
+    run = tmp_path / 'run'
+    run.mkdir()
+    for i in (1, 2, 10):  # natural order: 2 before 10
+        shutil.copy(os.path.join(TPU, 'wasteful_v5e', 'tpu-job-w-0.xplane.pb.gz'), run / ('w-%d.xplane.pb.gz' % i))
+    (run / 'w-3.xplane.pb').write_bytes(b'\xff' * 4000)
+    d = start('--logdir', str(tmp_path))
+    for tool in OP_TOOLS:
+        doc = report(d, 'run', tool, who=str(tmp_path))
+        assert doc['hosts'] == ['w-1', 'w-2', 'w-10'], tool
+        missing, = doc['missing_hosts']
+        assert missing['host'] == 'w-3' and missing['code'] == 'corrupt_profile' and missing['detail']
+        assert isinstance(missing['offset'], int)
+    assert metrics(report(d, 'run', 'overview_page', who=str(tmp_path)))['cores'] == 3
+    one = report(d, 'run', 'overview_page', host='w-2')
+    assert one['hosts'] == ['w-2'] and one['missing_hosts'] == [] and metrics(one)['cores'] == 1
+    r = d.api('report', run='run', tool='overview_page', host='w-3')
+    assert r.status == 422 and r.json()['code'] == 'corrupt_profile'
+    assert d.api('report', run='run', tool='overview_page', host='w-4').status == 404
+    two = daemon.query(run='run', tool='overview_page') + '&host=w-10&host=w-1'
+    assert d.request('GET', '/api/v1/report?' + two).json()['hosts'] == ['w-1', 'w-10']
+
+
+@needs_data
+def test_a_file_that_ends_early_counts_as_far_as_it_goes(tmp_path, start):
+    path = os.path.join(DATA, 'real', 'tpu_v6e_inference.xplane.pb')
+    with open(path, 'rb') as f:
+        data = f.read()
+    (tmp_path / 'cut.xplane.pb').write_bytes(data[:len(data) * 6 // 10])
+    d = start('--logdir', str(tmp_path / 'cut.xplane.pb'))
+    run = d.api('runs').json()['runs'][0]['run']
+    doc = report(d, run, 'overview_page', who='cut')
+    note = next(n for n in doc['notes'] if n['code'] == 'partial_profile')
+    assert doc['missing_hosts'] == [] and re.search(r'byte \d+', note['text'])
+
+
+@needs_data
+def test_clocks_are_told_from_collectives_and_can_be_set(served):
+    doc = report(served, 'train_v6e_4host', 'overview_page')
+    assert metrics(doc)['clock_offset'] < 1e6
+    assert all(abs(h['clock']) < 1e6 for h in table(doc, 'hosts'))
+    given = report(served, 'train_v6e_4host', 'overview_page', offset='tpu-job-w-1:5000000')
+    assert [h['clock'] for h in table(given, 'hosts')][1] == 5000000
+    assert served.api('report', run='train_v6e_4host', tool='overview_page', offset='tpu-job-w-1').status == 400
+
+
+# --- the command line ---
+
+
+def cli(*words):
+    done = subprocess.run([daemon.XPROFD, 'query', *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=60, check=False)
+    return done.returncode, done.stdout, done.stderr.decode()
+
+
+@needs_data
+def test_the_command_line_prints_the_same(served):
+    code, out, _ = cli(os.path.join(TPU, 'train_v5e'), 'hlo_stats')
+    assert code == 0 and json.loads(out) == report(served, 'train_v5e', 'hlo_stats')
+    code, out, _ = cli(os.path.join(TPU, 'train_v5e'), 'hlo_stats', '--csv')
+    lines = out.decode().splitlines()
+    assert code == 0 and lines[0].startswith('"op","program_id","category","self_time (ps)"')
+    assert len(lines) == 1 + report(served, 'train_v5e', 'hlo_stats')['tables'][0]['total_rows']
+    assert served.api('report_csv', run='train_v5e', tool='hlo_stats').body == out
+    code, out, _ = cli(os.path.join(TPU, 'train_v5e'), 'hlo_stats', '--csv', '--table-id', 'categories', 'limit=3')
+    assert code == 0 and len(out.splitlines()) == 4
+    code, _, err = cli(os.path.join(TPU, 'train_v5e'), 'hlo_stats', '--csv', '--table-id', 'nope')
+    assert code == 1 and 'categories' in err
+
+
+@needs_data
+def test_people_see_units_reasons_and_rows():
+    code, out, _ = cli(os.path.join(TPU, 'train_v5e'), 'overview_page', '--table', 'limit=5', '--peak', 'hbm=8.19e11')
+    text = out.decode()
+    assert code == 0 and all(w in text for w in ('273.667 ms', '197.000 TFLOP/s', 'as given with --peak', 'rows that are not shown'))
+    code, out, _ = cli(os.path.join(DATA, 'profiles', 'jax_cpu_train'), 'overview_page', '--table')
+    assert code == 0 and 'n/a' in out.decode() and 'host threads' in out.decode()
+
+
+def test_a_tool_without_a_report_says_what_there_is(make, tmp_path):
+    root = make('r', '--steps', '1', root=tmp_path)
+    code, out, err = cli(root, 'trace_viewer')
+    assert code == 1 and out == b'' and 'no report' in err and '--xprof' in err
+
+
+# --- bounds ---
+
+
+def test_answers_of_a_run_with_very_many_ops_are_small(make, tmp_path, start):
+    root = make('many', '--steps', '40', '--hosts', '3', root=tmp_path)
+    d = start('--logdir', root)
+    for tool in tools():
+        r = d.api('report', run='many', tool=tool)
+        assert r.status in (200, 400, 404) and len(r.body) < MAX
+        if r.status == 200:
+            shape(r.json())
