@@ -347,9 +347,50 @@ static bool take_event(struct tpu_work *t, const struct plane_event *ev, const s
     return ok;
 }
 
+/* Nothing is derived from a line whose events all say that they are asynchronous. */
+static bool all_async(const struct tpu_work *t, const struct derive_line *l)
+{
+    struct side_cursor c;
+    uint64_t n = 0;
+    if (!(t->dp->kinds >> STAT_IS_ASYNC & 1) || !l->side)
+        return false;
+    side_open(&c, l->side);
+    for (; side_next(&c); n++) {
+        const struct side_stat *s = side_get(&c, STAT_IS_ASYNC);
+        if (!s || !s->num)
+            return false;
+    }
+    return n == l->line->nevents;
+}
+
+/* Of a line that is not walked. */
+static void note_names(struct tpu_work *t, const struct part_line *line)
+{
+    uint32_t names[LANE_BLOCK];
+    for (uint32_t k = 0; k < line->nlanes; k++)
+        for (uint64_t b = 0, n; (n = lane_names(line->lanes[k], b, names)); b++)
+            for (uint64_t i = 0; i < n; i++)
+                t->unused[names[i]] = false;
+}
+
+/* Which lines to walk: t->eyes look at them. XProf's order depends on all there are. */
+static void choose_lines(struct tpu_work *t, bool like_xprof)
+{
+    for (uint32_t i = 0; i < t->w->lines.n; i++) {
+        const struct derive_line *l = &VEC(t->w->lines, struct derive_line)[i];
+        if (l->plane != t->plane || !l->line->nevents || l->own_names)
+            continue;
+        if (!like_xprof && all_async(t, l))
+            note_names(t, l->line);
+        else
+            derive_look(&t->eyes[i], t->w->d, l);
+    }
+}
+
 static bool take_line(const struct derive_line *l, const void *ctx)
 {
-    return l->plane == *(const uint32_t *)ctx && l->line->nevents && !l->own_names;
+    const struct tpu_work *t = ctx;
+    return t->eyes[l - VEC(t->w->lines, struct derive_line)].line;
 }
 
 /* Events that are not of one step that was found before are looked up. */
@@ -408,14 +449,16 @@ static bool walk_plane(struct tpu_work *t)
 {
     struct derive_work *w = t->w;
     uint32_t nlines = (uint32_t)w->lines.n;
-    struct plane_walk *walk =
-        plane_walk_new(VEC(w->lines, struct derive_line), 0, nlines, take_line, &t->plane);
     t->eyes = calloc(nlines + 1, sizeof *t->eyes);
-    bool ok = walk && t->eyes && view_all(t, walk);
-    if (ok && t->offloads.n && t->pl->nevents <= EXACT_ORDER_MAX)
+    if (!t->eyes)
+        return false;
+    bool like_xprof = t->offloads.n && t->pl->nevents <= EXACT_ORDER_MAX;
+    choose_lines(t, like_xprof);
+    struct plane_walk *walk =
+        plane_walk_new(VEC(w->lines, struct derive_line), 0, nlines, take_line, t);
+    bool ok = walk && view_all(t, walk);
+    if (ok && like_xprof)
         ok = plane_walk_like_xprof(walk);
-    for (uint32_t i = 0; ok && i < nlines; i++)
-        derive_look(&t->eyes[i], w->d, &VEC(w->lines, struct derive_line)[i]);
     t->own_stats = t->dp->kinds & (UINT64_C(1) << STAT_TF_OP | UINT64_C(1) << STAT_SOURCE |
                                    UINT64_C(1) << STAT_IS_ASYNC);
     struct plane_run run;

@@ -337,7 +337,7 @@ const struct lane_source *plane_walk_sources(const struct plane_walk *w, struct 
 {
     struct lane_source *s = xp_arena_alloc(a, (w->nlanes + 1) * sizeof *s);
     for (uint32_t i = 0; s && i < w->nlanes; i++)
-        s[i] = (struct lane_source){w->lanes[i].cur.lane, w->lanes[i].base_ps};
+        s[i] = (struct lane_source){w->lanes[i].cur.lane, w->lanes[i].base_ps, lane_source_id()};
     return s;
 }
 

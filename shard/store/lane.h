@@ -66,7 +66,10 @@ struct lane; /* see lane_int.h */
 struct lane_source {
     const struct lane *lane; /* no view itself */
     int64_t base_ps;         /* to add to its times */
+    uint64_t id;             /* lane_source_id: no other lane of the process ever has it */
 };
+
+uint64_t lane_source_id(void);
 
 /* The event that a view's event begins or ends with: number of the source << 48 | ordinal. */
 #define LANE_REF_NONE UINT64_MAX

@@ -1,12 +1,21 @@
 #include "shard/store/lane_bits.h"
 
+#include <stdatomic.h>
+
 /* A block of a lane whose events are made of another lane's, its source: each begins where an event
  * of the source does, and ends where one does, or some nanoseconds sooner. So no time is kept but
  * which events these are: how many the first one is further than the first of the event before, how
- * many further the last one is, and the nanoseconds; each in as few bits as the block needs.
+ * many further the last one is, and the nanoseconds. These and the name are one number an event, in
+ * as few bits as the block needs for each.
  *
  * To read it, the source's blocks are unpacked along with it, one after the other. A block that
  * spans too many of them is not made. */
+
+uint64_t lane_source_id(void)
+{
+    static _Atomic uint64_t last;
+    return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
 
 enum { SKIP, SPAN, CUT, NAME, COLUMNS };
 
@@ -19,26 +28,28 @@ struct view_head {
 };
 
 struct view_columns {
-    uint64_t v[COLUMNS][LANE_BLOCK];
-    uint64_t all[COLUMNS]; /* or of them */
-    uint64_t name_base;
+    uint32_t v[COLUMNS][LANE_BLOCK];
+    uint32_t all[COLUMNS]; /* or of them */
+    uint32_t name_base;
 };
 
 /* False: some event is not made of the source's, or not in order. */
 static bool split(struct view_columns *c, const struct lane_raw *ev, const struct lane_ref *ref,
                   uint32_t n)
 {
-    uint64_t at = ref[0].first, end = at, skips = 0, spans = 0, cuts = 0, names = 0;
-    uint64_t low = ev[0].name, high = low, ats = 0;
+    uint64_t at = ref[0].first, end = at, ats = 0;
+    uint32_t low = ev[0].name, high = low, skips = 0, spans = 0, cuts = 0;
+    if (ref[n - 1].last - at > SOURCE_BLOCKS_MAX * LANE_BLOCK)
+        return false;
     for (uint32_t i = 0; i < n; i++) {
         if (ref[i].first < end || ref[i].last < ref[i].first)
             return false;
-        skips |= c->v[SKIP][i] = ref[i].first - at;
-        spans |= c->v[SPAN][i] = ref[i].last - ref[i].first;
+        skips |= c->v[SKIP][i] = (uint32_t)(ref[i].first - at);
+        spans |= c->v[SPAN][i] = (uint32_t)(ref[i].last - ref[i].first);
         cuts |= c->v[CUT][i] = ref[i].cut_ns;
-        names = c->v[NAME][i] = ev[i].name;
-        low = names < low ? names : low;
-        high = names > high ? names : high;
+        c->v[NAME][i] = ev[i].name;
+        low = ev[i].name < low ? ev[i].name : low;
+        high = ev[i].name > high ? ev[i].name : high;
         ats |= ev[i].at;
         at = ref[i].first;
         end = ref[i].last;
@@ -48,7 +59,7 @@ static bool split(struct view_columns *c, const struct lane_raw *ev, const struc
     c->all[CUT] = cuts;
     c->all[NAME] = high - low;
     c->name_base = low;
-    return !ats && end - ref[0].first <= SOURCE_BLOCKS_MAX * LANE_BLOCK;
+    return !ats;
 }
 
 size_t lane_view_pack(const struct lane_raw *ev, const struct lane_ref *ref, uint32_t n,
@@ -56,33 +67,35 @@ size_t lane_view_pack(const struct lane_raw *ev, const struct lane_ref *ref, uin
 {
     struct view_columns c;
     struct view_head head;
+    uint64_t v[LANE_BLOCK];
     if (ref[0].first == LANE_REF_NONE || !split(&c, ev, ref, n))
         return 0;
     head.source = &sources[ref[0].first >> 48];
-    head.name_base = (uint32_t)c.name_base;
+    head.name_base = c.name_base;
     for (unsigned col = 0; col < COLUMNS; col++)
         head.width[col] = bits_width(c.all[col]);
+    unsigned span = head.width[SKIP], cut = span + head.width[SPAN], name = cut + head.width[CUT];
+    if (name + head.width[NAME] > LANE_BITS)
+        return 0;
+    for (uint32_t i = 0; i < n; i++)
+        v[i] = c.v[SKIP][i] | (uint64_t)c.v[SPAN][i] << span | (uint64_t)c.v[CUT][i] << cut |
+               (uint64_t)(c.v[NAME][i] - c.name_base) << name;
     memcpy(out, &head, sizeof head);
-    uint8_t *p = out + sizeof head;
-    for (unsigned col = 0; col < COLUMNS; col++)
-        p = bits_put(p, c.v[col], n, col == NAME ? c.name_base : 0, head.width[col]);
     b->flags = LANE_VIEW;
     b->first_at = ref[0].first & (LANE_REF(1, 0) - 1);
-    return (size_t)(p - out);
+    uint8_t *p = out + sizeof head;
+    return (size_t)(bits_put(p, v, n, 0, name + head.width[NAME]) - out);
 }
 
 /* --- reading --- */
 
+/* In `unpack`: width[0..4) as in the head, column[0] the numbers. */
 void lane_view_open(struct lane_unpack *u, const struct lane_block *b)
 {
     struct view_head head;
     memcpy(&head, b->data, sizeof head);
-    const uint8_t *p = b->data + sizeof head;
-    for (unsigned col = 0; col < COLUMNS; col++) {
-        u->width[col] = head.width[col];
-        u->column[col] = p;
-        p += bits_bytes(u->width[col], b->count);
-    }
+    memcpy(u->width, head.width, sizeof u->width);
+    u->column[0] = b->data + sizeof head;
     u->source = head.source;
     u->name_base = head.name_base;
     u->prev_at = b->first_at;
@@ -90,54 +103,85 @@ void lane_view_open(struct lane_unpack *u, const struct lane_block *b)
     u->i = 0;
 }
 
+/* An event's number, and its parts. */
+struct view_run {
+    struct bits_run all;
+    uint64_t mask[COLUMNS];
+    uint8_t shift[COLUMNS];
+};
+
+static inline struct view_run view_open(const struct lane_unpack *u)
+{
+    struct view_run r;
+    uint32_t width = 0;
+    for (unsigned col = 0; col < COLUMNS; col++) {
+        r.mask[col] = bits_mask[u->width[col]];
+        r.shift[col] = (uint8_t)width;
+        width += u->width[col];
+    }
+    r.all = (struct bits_run){u->column[0], bits_mask[width], u->i * width, width};
+    return r;
+}
+
+static inline uint64_t part_of(const struct view_run *r, uint64_t v, unsigned col)
+{
+    return v >> r->shift[col] & r->mask[col];
+}
+
 void lane_view_skip(struct lane_unpack *u, uint32_t n)
 {
-    struct bits_run skips = bits_open(u, SKIP);
+    struct view_run r = view_open(u);
     for (uint32_t i = 0; i < n; i++)
-        u->prev_at += bits_next(&skips);
+        u->prev_at += part_of(&r, bits_next(&r.all), SKIP);
     u->i += n;
 }
 
-/* One block of the source, unpacked. */
-struct view_source {
-    const struct lane *lane;
+/* Blocks of sources that this thread has unpacked: the lanes of a line are read along with each
+ * other, and mostly have one source. */
+#define KNOWN 256
+
+struct view_block {
+    uint64_t source; /* its id; 0: none */
     uint64_t block;
     int64_t begins[LANE_BLOCK], ends[LANE_BLOCK];
 };
 
-static inline void source_at(struct view_source *s, uint64_t ord)
+static _Thread_local struct view_block known[KNOWN];
+
+static inline const struct view_block *source_block(const struct lane_source *s, uint64_t block)
 {
-    if (s->block == ord / LANE_BLOCK)
-        return;
-    s->block = ord / LANE_BLOCK;
-    lane_unpack_times(lane_block(s->lane, s->block), s->begins, s->ends);
+    struct view_block *k = &known[block % KNOWN];
+    if (k->source != s->id || k->block != block) {
+        k->source = s->id;
+        k->block = block;
+        lane_unpack_times(lane_block(s->lane, block), k->begins, k->ends);
+    }
+    return k;
 }
 
-static inline void view_times(struct view_source *s, int64_t base_ps, uint64_t ord, uint64_t span,
+static inline void view_times(const struct lane_source *s, uint64_t ord, uint64_t span,
                               uint64_t cut_ns, int64_t *begin_ps, int64_t *end_ps)
 {
-    source_at(s, ord);
-    *begin_ps = base_ps + s->begins[ord % LANE_BLOCK];
-    source_at(s, ord + span);
-    *end_ps = base_ps + s->ends[(ord + span) % LANE_BLOCK] - (int64_t)cut_ns * 1000;
+    const struct view_block *k = source_block(s, ord / LANE_BLOCK);
+    uint64_t last = ord + span;
+    *begin_ps = s->base_ps + k->begins[ord % LANE_BLOCK];
+    if (last / LANE_BLOCK != ord / LANE_BLOCK)
+        k = source_block(s, last / LANE_BLOCK);
+    *end_ps = s->base_ps + k->ends[last % LANE_BLOCK] - (int64_t)cut_ns * 1000;
     if (*end_ps < *begin_ps)
         *end_ps = *begin_ps;
 }
 
 void lane_view_many(struct lane_unpack *u, struct lane_event *ev, size_t n, uint64_t ord)
 {
-    struct bits_run skips = bits_open(u, SKIP), spans = bits_open(u, SPAN);
-    struct bits_run cuts = bits_open(u, CUT), names = bits_open(u, NAME);
-    struct view_source s;
-    int64_t base_ps = u->source->base_ps;
+    struct view_run r = view_open(u);
     uint64_t at = u->prev_at;
-    s.lane = u->source->lane;
-    s.block = UINT64_MAX;
     for (size_t i = 0; i < n; i++) {
-        at += bits_next(&skips);
-        view_times(&s, base_ps, at, bits_next(&spans), bits_next(&cuts), &ev[i].begin_ps,
+        uint64_t v = bits_next(&r.all);
+        at += part_of(&r, v, SKIP);
+        view_times(u->source, at, part_of(&r, v, SPAN), part_of(&r, v, CUT), &ev[i].begin_ps,
                    &ev[i].end_ps);
-        ev[i].name = u->name_base + (uint32_t)bits_next(&names);
+        ev[i].name = u->name_base + (uint32_t)part_of(&r, v, NAME);
         ev[i].at = 0;
         ev[i].ord = ord + i;
     }
@@ -154,24 +198,20 @@ void lane_view_names(const struct lane_block *b, uint32_t *names)
 {
     struct lane_unpack u;
     lane_view_open(&u, b);
-    struct bits_run run = bits_open(&u, NAME);
+    struct view_run r = view_open(&u);
     for (uint32_t i = 0; i < b->count; i++)
-        names[i] = u.name_base + (uint32_t)bits_next(&run);
+        names[i] = u.name_base + (uint32_t)part_of(&r, bits_next(&r.all), NAME);
 }
 
 void lane_view_begins(const struct lane_block *b, int64_t *begins)
 {
     struct lane_unpack u;
     lane_view_open(&u, b);
-    struct bits_run skips = bits_open(&u, SKIP);
-    int64_t source[LANE_BLOCK], base_ps = u.source->base_ps;
-    uint64_t at = u.prev_at, block = UINT64_MAX;
+    struct view_run r = view_open(&u);
+    uint64_t at = u.prev_at;
     for (uint32_t i = 0; i < b->count; i++) {
-        at += bits_next(&skips);
-        if (at / LANE_BLOCK != block) {
-            block = at / LANE_BLOCK;
-            lane_unpack_begins(lane_block(u.source->lane, block), source);
-        }
-        begins[i] = base_ps + source[at % LANE_BLOCK];
+        at += part_of(&r, bits_next(&r.all), SKIP);
+        begins[i] =
+            u.source->base_ps + source_block(u.source, at / LANE_BLOCK)->begins[at % LANE_BLOCK];
     }
 }

@@ -148,12 +148,13 @@ static inline struct derive_event trace_derive_event(const struct trace_event *e
 /* What a host that is filtered keeps: its flow events by row, and the layer of each. */
 struct trace_flow_event {
     int64_t begin_ps, end_ps;
-    uint64_t at, id;
-    uint32_t name, line;
-    uint32_t track_name; /* async: shared by events of one name of a device */
-    uint8_t dir;
-    uint8_t layer;
-    bool async;
+    uint64_t at;
+    uint32_t id; /* flows of the host are numbered */
+    uint32_t name;
+    uint32_t line : 25;
+    uint32_t dir : 2;
+    uint32_t layer : 4;
+    uint32_t async : 1;
 };
 struct trace_flow_row {
     uint32_t first, n; /* in order of (begin, longer first, at) */

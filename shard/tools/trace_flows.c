@@ -10,6 +10,12 @@
 
 #define FLOW_LAYERS TRACE_LAST_LAYER
 
+#define LINES_MAX (1 << 25)
+#define KINDS                                                                                      \
+    (UINT64_C(1) << STAT_FLOW | UINT64_C(1) << STAT_CORRELATION_ID |                               \
+     UINT64_C(1) << STAT_PRODUCER_ID | UINT64_C(1) << STAT_CONSUMER_ID |                           \
+     UINT64_C(1) << STAT_RUN_ID | UINT64_C(1) << STAT_REQUEST_ID | UINT64_C(1) << STAT_STEP_ID)
+
 struct flow_state {
     uint64_t id;
     uint16_t known, shown; /* by layer: XProf's map, which forgets a flow at its end */
@@ -19,13 +25,22 @@ struct flow_state {
 
 struct flows_work {
     struct trace_host *h;
-    struct vec events; /* struct trace_flow_event */
-    struct trace_flow_row *rows;
-    struct flow_state *states;
-    size_t mask, nstates;
+    struct trace_flows *f;
+    uint32_t *tracks;  /* one an event: of asynchronous ones */
+    uint32_t *counts;  /* one a line: events with stats that can make flows */
+    struct vec states; /* struct flow_state, by number */
+    uint32_t *numbers; /* open addressing over states by id: number + 1 */
+    size_t mask;
+    struct vec row;        /* struct row_event: of the row being read */
+    uint32_t *name_tracks; /* of the line's names, + 1 */
     struct trace_vis *vis; /* row * FLOW_LAYERS + layer */
     int64_t *last;         /* async: track * FLOW_LAYERS + layer */
     bool *has_last;
+};
+
+struct row_event {
+    struct trace_flow_event ev;
+    uint32_t track;
 };
 
 /* --- which events --- */
@@ -33,7 +48,8 @@ struct flows_work {
 static int row_order(const void *a, const void *b, void *ctx)
 {
     (void)ctx;
-    const struct trace_flow_event *x = a, *y = b;
+    const struct trace_flow_event *x = &((const struct row_event *)a)->ev;
+    const struct trace_flow_event *y = &((const struct row_event *)b)->ev;
     if (x->begin_ps != y->begin_ps)
         return x->begin_ps < y->begin_ps ? -1 : 1;
     if (x->end_ps != y->end_ps)
@@ -48,119 +64,309 @@ static int file_order(const void *a, const void *b, void *ctx)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-static bool line_flows(struct flows_work *w, uint32_t row, uint32_t line)
+/* The flow's number; UINT32_MAX when memory is out. */
+static uint32_t flow_number(struct flows_work *w, uint64_t id)
 {
-    struct trace_host *h = w->h;
-    const struct derive_line *l = &h->d->lines[line];
-    uint64_t kinds = UINT64_C(1) << STAT_FLOW | UINT64_C(1) << STAT_CORRELATION_ID |
-                     UINT64_C(1) << STAT_PRODUCER_ID | UINT64_C(1) << STAT_CONSUMER_ID |
-                     UINT64_C(1) << STAT_RUN_ID | UINT64_C(1) << STAT_REQUEST_ID |
-                     UINT64_C(1) << STAT_STEP_ID;
-    struct vec picked = {0};
-    struct derive_eye eye;
-    /* in order of the file, in which the statistics are, and not lane by lane */
-    bool ok = derive_pick(l, line, kinds, NULL, 0, 0, &picked) &&
-              trace_merge_sort(picked.p, picked.n, sizeof(struct plane_event), file_order, NULL);
-    uint32_t device = VEC(h->rows, struct trace_row)[row].device;
-    derive_look(&eye, h->d, l);
-    for (size_t i = 0; ok && i < picked.n; i++) {
-        const struct plane_event *p = &VEC(picked, struct plane_event)[i];
-        struct derive_event ev = {p->begin_ps, p->end_ps, p->at, p->name};
-        struct derive_flow flow;
-        if (trace_hidden(h, l, p->name) || !derive_flow(&eye, &ev, &flow))
-            continue;
-        struct trace_flow_event *e = vec_push(&w->events, sizeof *e);
-        ok = e;
-        if (!e)
-            break;
-        *e = (struct trace_flow_event){p->begin_ps, p->end_ps, p->at,    flow.id, p->name,
-                                       line,        0,         flow.dir, 0,       flow.async};
-        if (flow.async) {
-            struct xp_span name = derive_event_name(&eye, &ev, NULL);
-            e->track_name = trace_track_of(h, device, TRACE_ASYNC, name);
-            ok = e->track_name != UINT32_MAX;
+    if (w->states.n * 2 >= w->mask) {
+        size_t size = w->numbers ? (w->mask + 1) * 4 : 1024;
+        uint32_t *numbers = calloc(size, sizeof *numbers);
+        if (!numbers)
+            return UINT32_MAX;
+        free(w->numbers);
+        w->numbers = numbers;
+        w->mask = size - 1;
+        for (uint32_t n = 0; n < w->states.n; n++) {
+            size_t i = xp_hash_u64(VEC(w->states, struct flow_state)[n].id) & w->mask;
+            while (numbers[i])
+                i = (i + 1) & w->mask;
+            numbers[i] = n + 1;
         }
     }
+    size_t i = xp_hash_u64(id) & w->mask;
+    for (; w->numbers[i]; i = (i + 1) & w->mask)
+        if (VEC(w->states, struct flow_state)[w->numbers[i] - 1].id == id)
+            return w->numbers[i] - 1;
+    struct flow_state *s = vec_push(&w->states, sizeof *s);
+    if (!s)
+        return UINT32_MAX;
+    *s = (struct flow_state){.id = id};
+    w->numbers[i] = (uint32_t)w->states.n;
+    return (uint32_t)w->states.n - 1;
+}
+
+/* The track of an asynchronous event, which its name decides unless it is called by its step. */
+static uint32_t track_of(struct flows_work *w, uint32_t device, struct derive_eye *eye,
+                         const struct derive_event *ev)
+{
+    uint32_t *known = NULL;
+    if (w->name_tracks && ev->name < w->h->part->planes[eye->line->plane].nevmeta &&
+        !derive_step_name(eye, ev).n)
+        known = &w->name_tracks[ev->name];
+    if (known && *known)
+        return *known - 1;
+    uint32_t track = trace_track_of(w->h, device, TRACE_ASYNC, derive_event_name(eye, ev, NULL));
+    if (known && track != UINT32_MAX)
+        *known = track + 1;
+    return track;
+}
+
+static bool add_flow(struct flows_work *w, uint32_t device, struct derive_eye *eye,
+                     const struct plane_event *p)
+{
+    struct derive_event ev = {p->begin_ps, p->end_ps, p->at, p->name};
+    struct derive_flow flow;
+    if (trace_hidden(w->h, eye->line, p->name) || !derive_flow(eye, &ev, &flow))
+        return true;
+    struct row_event *e = vec_push(&w->row, sizeof *e);
+    uint32_t number = flow_number(w, flow.id), track = 0;
+    if (!e || number == UINT32_MAX)
+        return false;
+    if (flow.async && (track = track_of(w, device, eye, &ev)) == UINT32_MAX)
+        return false;
+    *e = (struct row_event){{p->begin_ps, p->end_ps, p->at, number, p->name,
+                             p->line & (LINES_MAX - 1), flow.dir & 3, 0, flow.async},
+                            track};
+    return true;
+}
+
+/* Few of the line's events: they are picked, and put into the order of the file, in which the
+ * statistics are. */
+static bool few_flows(struct flows_work *w, uint32_t device, struct derive_eye *eye, uint32_t line)
+{
+    struct vec picked = {0};
+    bool ok = derive_pick(eye->line, line, KINDS, NULL, 0, 0, &picked) &&
+              trace_merge_sort(picked.p, picked.n, sizeof(struct plane_event), file_order, NULL);
+    for (size_t i = 0; ok && i < picked.n; i++)
+        ok = add_flow(w, device, eye, &VEC(picked, struct plane_event)[i]);
     vec_free(&picked);
     return ok;
 }
 
-static bool find_flows(struct flows_work *w)
+/* Many of them, and the file is in order of time. */
+static bool many_flows(struct flows_work *w, uint32_t device, struct derive_eye *eye, uint32_t line)
+{
+    const struct part_line *l = eye->line->line;
+    struct xp_arena *scratch = xp_arena_new(NULL);
+    struct line_cursor c;
+    struct lane_event ev;
+    bool ok = scratch && line_seek(&c, l, INT64_MIN, scratch) == XP_OK;
+    while (ok && line_next(&c, &ev, NULL)) {
+        struct plane_event p = {l->base_ps + ev.begin_ps, l->base_ps + ev.end_ps, ev.at, ev.name,
+                                line};
+        ok = add_flow(w, device, eye, &p);
+    }
+    xp_arena_free(scratch);
+    return ok;
+}
+
+static bool line_flows(struct flows_work *w, uint32_t row, uint32_t line)
 {
     struct trace_host *h = w->h;
-    for (uint32_t r = 0; r < h->rows.n; r++) {
-        const struct trace_row *row = &VEC(h->rows, struct trace_row)[r];
-        uint32_t first = (uint32_t)w->events.n, last_line = UINT32_MAX;
-        for (uint32_t k = 0; !row->counter && row->may_flow && k < row->nlanes; k++) {
-            uint32_t line = VEC(h->lanes, struct trace_lane)[row->first_lane + k].line;
-            if (line != last_line && !line_flows(w, r, line))
-                return false;
-            last_line = line;
-        }
-        w->rows[r] = (struct trace_flow_row){first, (uint32_t)w->events.n - first, 0, 0, 0, 0};
-        for (size_t i = first; i < w->events.n; i++) {
-            const struct trace_flow_event *e = &VEC(w->events, struct trace_flow_event)[i];
-            w->rows[r].nasync += e->async;
-            if (e->end_ps - e->begin_ps > w->rows[r].longest_ps)
-                w->rows[r].longest_ps = e->end_ps - e->begin_ps;
-        }
-        if (w->rows[r].n &&
-            !trace_merge_sort(VEC(w->events, struct trace_flow_event) + first, w->rows[r].n,
-                              sizeof(struct trace_flow_event), row_order, NULL))
+    const struct derive_line *l = &h->d->lines[line];
+    uint32_t device = VEC(h->rows, struct trace_row)[row].device;
+    struct derive_eye eye;
+    if (!w->counts[line])
+        return true;
+    derive_look(&eye, h->d, l);
+    if (!l->own_names)
+        w->name_tracks = calloc(h->part->planes[l->plane].nevmeta + 1, sizeof *w->name_tracks);
+    bool many = l->line->sorted && w->counts[line] >= l->line->nevents / 4;
+    bool ok = many ? many_flows(w, device, &eye, line) : few_flows(w, device, &eye, line);
+    free(w->name_tracks);
+    w->name_tracks = NULL;
+    return ok;
+}
+
+static bool row_lines(struct flows_work *w, uint32_t r)
+{
+    const struct trace_row *row = &VEC(w->h->rows, struct trace_row)[r];
+    uint32_t last_line = UINT32_MAX;
+    for (uint32_t k = 0; !row->counter && row->may_flow && k < row->nlanes; k++) {
+        uint32_t line = VEC(w->h->lanes, struct trace_lane)[row->first_lane + k].line;
+        if (line != last_line && !line_flows(w, r, line))
             return false;
+        last_line = line;
+    }
+    return trace_merge_sort(w->row.p, w->row.n, sizeof(struct row_event), row_order, NULL);
+}
+
+static bool find_flows(struct flows_work *w)
+{
+    struct trace_flows *f = w->f;
+    for (uint32_t r = 0; r < f->nrows; r++) {
+        w->row.n = 0;
+        if (!row_lines(w, r))
+            return false;
+        struct trace_flow_row *row = &f->rows[r];
+        *row = (struct trace_flow_row){.first = f->nevents, .n = (uint32_t)w->row.n};
+        for (uint32_t i = 0; i < row->n; i++) {
+            const struct row_event *e = &VEC(w->row, struct row_event)[i];
+            f->events[f->nevents] = e->ev;
+            w->tracks[f->nevents++] = e->track;
+            row->nasync += e->ev.async;
+            if (e->ev.end_ps - e->ev.begin_ps > row->longest_ps)
+                row->longest_ps = e->ev.end_ps - e->ev.begin_ps;
+        }
     }
     return true;
 }
 
+/* At most so many events have flows: those with a stat that can make one. */
+static uint64_t count_most(struct flows_work *w)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < w->h->d->nlines; i++) {
+        struct side_cursor c;
+        side_open(&c, w->h->d->lines[i].side);
+        while (side_next(&c)) {
+            bool hit = false;
+            for (int k = 0; k < c.n && !hit; k++)
+                hit = c.stats[k].kind < 64 && KINDS >> c.stats[k].kind & 1;
+            w->counts[i] += hit;
+        }
+        n += w->counts[i];
+    }
+    return n;
+}
+
 /* --- in which order --- */
 
+/* Rows are in order of time; each stands at its next event. */
+struct order {
+    const struct flows_work *w;
+    uint32_t *heap, *at; /* rows; where each stands */
+    uint32_t nheap;
+    struct vec together; /* struct order_key: of one begin and end, in their order */
+    size_t next;
+};
+
 struct order_key {
-    int64_t begin_ps;
     uint32_t event, row;
 };
 
-static struct xp_span flow_name(const struct trace_host *h, const struct trace_flow_event *e)
+static struct xp_span flow_name(const struct trace_host *h, const struct trace_flow_event *e,
+                                uint32_t track)
 {
     if (e->async)
-        return VEC(h->tracks, struct trace_track)[e->track_name].name;
+        return VEC(h->tracks, struct trace_track)[track].name;
     return part_event_name(h->part, &h->part->planes[h->d->lines[e->line].plane], e->name);
 }
 
-static int global_order(const void *a, const void *b, void *ctx)
+static bool sooner(const struct trace_flow_event *x, const struct trace_flow_event *y)
+{
+    if (x->begin_ps != y->begin_ps)
+        return x->begin_ps < y->begin_ps;
+    return x->end_ps > y->end_ps;
+}
+
+/* Of events of one begin and end. */
+static int together_order(const void *a, const void *b, void *ctx)
 {
     const struct order_key *p = a, *q = b;
-    if (p->begin_ps != q->begin_ps)
-        return p->begin_ps < q->begin_ps ? -1 : 1;
     const struct flows_work *w = ctx;
-    const struct trace_flow_event *x = &VEC(w->events, struct trace_flow_event)[p->event],
-                                  *y = &VEC(w->events, struct trace_flow_event)[q->event];
+    const struct trace_flow_event *x = &w->f->events[p->event], *y = &w->f->events[q->event];
     const struct trace_row *rows = w->h->rows.p;
-    if (x->end_ps != y->end_ps)
-        return x->end_ps > y->end_ps ? -1 : 1;
     if (rows[p->row].device != rows[q->row].device)
         return rows[p->row].device < rows[q->row].device ? -1 : 1;
     if (x->async != y->async)
         return x->async ? 1 : -1;
     if (!x->async && p->row != q->row)
         return p->row < q->row ? -1 : 1;
-    int c = xp_span_cmp(flow_name(w->h, x), flow_name(w->h, y));
+    int c = xp_span_cmp(flow_name(w->h, x, w->tracks[p->event]),
+                        flow_name(w->h, y, w->tracks[q->event]));
     return c ? c : (x->at > y->at) - (x->at < y->at);
+}
+
+static inline const struct trace_flow_event *head(const struct order *o, uint32_t row)
+{
+    return &o->w->f->events[o->at[row]];
+}
+
+static void sift(struct order *o, uint32_t i)
+{
+    uint32_t top = o->heap[i];
+    for (uint32_t k; (k = 2 * i + 1) < o->nheap; i = k) {
+        if (k + 1 < o->nheap && sooner(head(o, o->heap[k + 1]), head(o, o->heap[k])))
+            k++;
+        if (!sooner(head(o, o->heap[k]), head(o, top)))
+            break;
+        o->heap[i] = o->heap[k];
+    }
+    o->heap[i] = top;
+}
+
+static bool order_init(struct order *o, const struct flows_work *w)
+{
+    const struct trace_flows *f = w->f;
+    *o = (struct order){.w = w};
+    o->heap = malloc((f->nrows + 1) * sizeof *o->heap);
+    o->at = malloc((f->nrows + 1) * sizeof *o->at);
+    if (!o->heap || !o->at)
+        return false;
+    for (uint32_t r = 0; r < f->nrows; r++) {
+        o->at[r] = f->rows[r].first;
+        if (f->rows[r].n)
+            o->heap[o->nheap++] = r;
+    }
+    for (uint32_t i = o->nheap / 2; i-- > 0;)
+        sift(o, i);
+    return true;
+}
+
+static void order_fini(struct order *o)
+{
+    free(o->heap);
+    free(o->at);
+    vec_free(&o->together);
+}
+
+static struct order_key take(struct order *o)
+{
+    uint32_t r = o->heap[0];
+    const struct trace_flow_row *row = &o->w->f->rows[r];
+    struct order_key key = {o->at[r]++, r};
+    if (o->at[r] == row->first + row->n) {
+        o->heap[0] = o->heap[--o->nheap];
+        if (!o->nheap)
+            return key;
+    }
+    sift(o, 0);
+    return key;
+}
+
+/* False at the end, or when memory is out: *ok. */
+static bool order_next(struct order *o, struct order_key *key, bool *ok)
+{
+    if (o->next < o->together.n) {
+        *key = VEC(o->together, struct order_key)[o->next++];
+        return true;
+    }
+    if (!o->nheap)
+        return false;
+    *key = take(o);
+    const struct trace_flow_event *first = &o->w->f->events[key->event];
+    if (!o->nheap || sooner(first, head(o, o->heap[0])))
+        return true;
+    o->together.n = o->next = 0;
+    for (struct order_key k = *key;; k = take(o)) {
+        struct order_key *e = vec_push(&o->together, sizeof *e);
+        if (!e)
+            return *ok = false;
+        *e = k;
+        if (!o->nheap || sooner(first, head(o, o->heap[0])))
+            break;
+    }
+    qsort_r(o->together.p, o->together.n, sizeof *key, together_order, (void *)o->w);
+    *key = VEC(o->together, struct order_key)[o->next++];
+    return true;
 }
 
 /* --- deciding --- */
 
-static struct flow_state *state_of(struct flows_work *w, uint64_t id)
+static bool async_shown(struct flows_work *w, const struct trace_flow_event *e, uint32_t track,
+                        int layer, bool force)
 {
-    size_t i = xp_hash_u64(id) & w->mask;
-    while (w->states[i].used && w->states[i].id != id)
-        i = (i + 1) & w->mask;
-    return &w->states[i];
-}
-
-static bool async_shown(struct flows_work *w, const struct trace_flow_event *e, int layer,
-                        bool force)
-{
-    size_t i = (size_t)e->track_name * FLOW_LAYERS + (size_t)layer;
+    size_t i = (size_t)track * FLOW_LAYERS + (size_t)layer;
     bool shown = force || !w->has_last[i] || e->begin_ps - w->last[i] >= trace_resolution_ps[layer];
     if (shown) {
         w->last[i] = e->begin_ps;
@@ -220,56 +426,45 @@ static uint8_t layer_by_length(int64_t dur)
     return z;
 }
 
-static bool decide(struct flows_work *w, struct trace_flow_event *e, uint32_t row)
+static bool decide(struct flows_work *w, const struct order_key *key)
 {
-    struct flow_state *s = state_of(w, e->id);
-    struct trace_vis *v = &w->vis[(size_t)row * FLOW_LAYERS];
+    struct trace_flow_event *e = &w->f->events[key->event];
+    struct flow_state *s = &VEC(w->states, struct flow_state)[e->id];
+    struct trace_vis *v = &w->vis[(size_t)key->row * FLOW_LAYERS];
+    uint32_t track = w->tracks[key->event];
     bool ok = true, first = !s->used;
-    if (first)
-        *s = (struct flow_state){.id = e->id, .used = true};
+    s->used = true;
     int z = 0;
     while (z < FLOW_LAYERS &&
-           !(e->async ? async_shown(w, e, z, false) : flow_shown(&v[z], s, e, z, &ok)))
+           !(e->async ? async_shown(w, e, track, z, false) : flow_shown(&v[z], s, e, z, &ok)))
         z++;
     if (first)
         s->layer = (uint8_t)z;
     for (int i = z + 1; i < FLOW_LAYERS; i++) {
         if (e->async)
-            async_shown(w, e, i, true);
+            async_shown(w, e, track, i, true);
         else
             flow_show(&v[i], s, e, i, &ok);
     }
     uint8_t own = layer_by_length(e->end_ps - e->begin_ps);
-    e->layer = s->layer < own ? s->layer : own;
+    e->layer = (s->layer < own ? s->layer : own) & 15;
     return ok;
 }
 
 static bool decide_all(struct flows_work *w)
 {
     struct trace_host *h = w->h;
-    size_t n = w->events.n, at = 0;
-    struct order_key *keys = malloc((n + 1) * sizeof *keys);
-    size_t size = 64;
-    while (size < n * 2)
-        size *= 2;
-    w->mask = size - 1;
-    w->states = calloc(size, sizeof *w->states);
+    struct order order;
+    struct order_key key;
     w->vis = calloc(h->rows.n * FLOW_LAYERS + 1, sizeof *w->vis);
     w->last = calloc(h->tracks.n * FLOW_LAYERS + 1, sizeof *w->last);
     w->has_last = calloc(h->tracks.n * FLOW_LAYERS + 1, sizeof *w->has_last);
-    bool ok = keys && w->states && w->vis && w->last && w->has_last;
-    const struct trace_flow_event *ev = w->events.p;
-    for (uint32_t r = 0; ok && r < h->rows.n; r++)
-        for (uint32_t i = 0; i < w->rows[r].n; i++)
-            keys[at++] =
-                (struct order_key){ev[w->rows[r].first + i].begin_ps, w->rows[r].first + i, r};
-    ok = ok && trace_merge_sort(keys, n, sizeof *keys, global_order, w);
-    for (size_t i = 0; ok && i < n; i++)
-        ok = decide(w, &VEC(w->events, struct trace_flow_event)[keys[i].event], keys[i].row);
+    bool ok = order_init(&order, w) && w->vis && w->last && w->has_last;
+    while (ok && order_next(&order, &key, &ok))
+        ok = decide(w, &key);
+    order_fini(&order);
     for (size_t i = 0; w->vis && i < h->rows.n * FLOW_LAYERS; i++)
         vec_free(&w->vis[i].ends);
-    free(keys);
-    free(w->states);
     free(w->vis);
     free(w->last);
     free(w->has_last);
@@ -313,42 +508,40 @@ static bool list_coarse(struct trace_flows *f, struct xp_arena *arena)
     return f->coarse;
 }
 
+static bool flows_run(struct flows_work *w, struct xp_arena *arena)
+{
+    struct trace_flows *f = w->f;
+    w->counts = calloc(w->h->d->nlines + 1, sizeof *w->counts);
+    if (!w->counts)
+        return false;
+    uint64_t most = count_most(w);
+    f->nrows = (uint32_t)w->h->rows.n;
+    f->rows = xp_arena_zalloc(arena, (f->nrows + 1) * sizeof *f->rows);
+    f->strung = xp_arena_zalloc(arena, (f->nrows + 1) * sizeof *f->strung);
+    f->events = xp_arena_alloc(arena, (most + 1) * sizeof *f->events);
+    w->tracks = malloc((most + 1) * sizeof *w->tracks);
+    return f->rows && f->strung && f->events && w->tracks && w->h->d->nlines < LINES_MAX &&
+           find_flows(w) && decide_all(w) && list_coarse(f, arena);
+}
+
 static enum xp_status flows_make(struct part *p, const struct derive *d, void **kept,
                                  struct xp_error *err)
 {
     struct trace_host h = {.d = d, .part = p};
-    struct flows_work w = {.h = &h};
+    struct flows_work w = {.h = &h, .f = xp_arena_zalloc(p->arena, sizeof *w.f)};
     enum xp_status st = trace_host_init(&h, err);
-    struct trace_flows *f = NULL;
-    bool ok = st == XP_OK;
-    if (ok) {
-        w.rows = calloc(h.rows.n + 1, sizeof *w.rows);
-        ok = w.rows && find_flows(&w) && decide_all(&w);
-    }
-    if (ok && (f = xp_arena_zalloc(p->arena, sizeof *f))) {
-        f->nrows = (uint32_t)h.rows.n;
-        f->nevents = (uint32_t)w.events.n;
-        f->rows = xp_arena_alloc(p->arena, (h.rows.n + 1) * sizeof *f->rows);
-        f->events = xp_arena_alloc(p->arena, (w.events.n + 1) * sizeof *f->events);
-        f->strung = xp_arena_zalloc(p->arena, (h.rows.n + 1) * sizeof *f->strung);
-        ok = f->rows && f->events && f->strung;
-    }
-    if (ok && f) {
-        memcpy(f->rows, w.rows, h.rows.n * sizeof *f->rows);
-        if (w.events.n)
-            memcpy(f->events, w.events.p, w.events.n * sizeof *f->events);
-        if (!list_coarse(f, p->arena))
-            st = trace_busy(err);
-        for (uint32_t r = 0; st == XP_OK && r < h.rows.n; r++)
-            st = trace_strung_make(&h, r, f->events + f->rows[r].first, f->rows[r].n, p->arena,
-                                   &f->strung[r], err);
-        if (st == XP_OK)
-            *kept = f;
-    } else if (st == XP_OK) {
+    if (st == XP_OK && (!w.f || !flows_run(&w, p->arena)))
         st = trace_busy(err);
-    }
-    vec_free(&w.events);
-    free(w.rows);
+    free(w.counts);
+    free(w.tracks);
+    free(w.numbers);
+    vec_free(&w.states);
+    vec_free(&w.row);
+    for (uint32_t r = 0; st == XP_OK && r < h.rows.n; r++)
+        st = trace_strung_make(&h, r, w.f->events + w.f->rows[r].first, w.f->rows[r].n, p->arena,
+                               &w.f->strung[r], err);
+    if (st == XP_OK)
+        *kept = w.f;
     trace_host_fini(&h);
     return st;
 }

@@ -308,7 +308,7 @@ static void a_view_gives_what_a_lane_of_its_own_would(void **state)
         fill(&line, a, ev, n);
         struct lane_source sources[LANE_MAX];
         for (uint32_t k = 0; k < line.nlanes; k++)
-            sources[k] = (struct lane_source){line.lanes[k], 5};
+            sources[k] = (struct lane_source){line.lanes[k], 5, lane_source_id()};
         struct lane_view *v = test_malloc(n * sizeof *v);
         size_t nv = make_views(&line, v);
         struct line_builder *b = line_builder_new(a), *w = line_builder_view(a, sources);
