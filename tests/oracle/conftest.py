@@ -1,5 +1,7 @@
 """Finds the material: SHARED_DIR, or ../shared beside the repository. Without it these tests are skipped."""
 import os
+import shutil
+import subprocess
 import sys
 
 import pytest
@@ -14,3 +16,12 @@ def shared():
     if not os.path.exists(os.path.join(path, 'oracle', 'oracle.py')):
         pytest.skip('no oracle at %s (set SHARED_DIR): the recorded answers of XProf are not checked' % path)
     return path
+
+
+@pytest.fixture(scope='session')
+def python():
+    """A Python that has zstandard, without which answers in format=pb cannot be compared."""
+    for candidate in (sys.executable, os.environ.get('ORACLE_PYTHON'), shutil.which('python3')):
+        if candidate and subprocess.run([candidate, '-c', 'import zstandard'], stderr=subprocess.DEVNULL, check=False).returncode == 0:
+            return candidate
+    pytest.skip("no Python with the package 'zstandard' (or set ORACLE_PYTHON): format=pb cannot be compared")

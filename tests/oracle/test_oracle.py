@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 
 import daemon
 import pytest
@@ -25,15 +24,6 @@ STATIC_TOTAL = 20
 LARGE = 36
 LARGE_BYTES = 10 << 20
 LIMIT_S = 600  # a third of a minute on a machine that does nothing else
-
-
-@pytest.fixture(scope='session')
-def python():
-    """A Python that has zstandard, without which answers in format=pb cannot be compared."""
-    for candidate in (sys.executable, os.environ.get('ORACLE_PYTHON'), shutil.which('python3')):
-        if candidate and subprocess.run([candidate, '-c', 'import zstandard'], stderr=subprocess.DEVNULL, check=False).returncode == 0:
-            return candidate
-    pytest.skip("no Python with the package 'zstandard' (or set ORACLE_PYTHON): format=pb cannot be compared")
 
 
 @pytest.fixture(scope='session')
@@ -103,7 +93,7 @@ def floor_of(counts, part, text):
 
 def test_no_tool_falls_below_its_floor(answers):
     counts, text = answers
-    floor_of(counts, lambda t: t != 'large', text)
+    floor_of(counts, lambda t: t != 'large' and not t.startswith('real '), text)
 
 
 def test_xprofs_own_pages(python, shared, logdir, static):
