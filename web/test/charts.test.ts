@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Tree } from "../src/api/report";
 import { seriesColours } from "../src/charts/colours";
-import { matrixOf, rowOrder } from "../src/model/matrix";
+import { matrixOf, measuresOf, pivot, rowOrder } from "../src/model/matrix";
 import { layered } from "../src/charts/layered";
 import { linearAxis, logAxis, niceStep, thin } from "../src/charts/scale";
 import { familyOf, icicle, matching, visibleRows } from "../src/model/treemodel";
@@ -40,6 +40,14 @@ test("a heat map knows its slowest row, and gaps are no zeros", () => {
   expect(m.means[0]).toBe(5);
   expect(rowOrder(m, s.names, "late")).toEqual([0, 1]);
   expect(rowOrder(m, s.names, "name")).toEqual([1, 0]);
+});
+
+test("the long form of a heat map is turned into rows by columns", () => {
+  const s = { id: "h", title: "", x: { label: "step", unit: "", type: "number" as const }, y: { label: "t", unit: "ps" }, kind: "heat" as const,
+    names: ["host", "own_time", "step_time"], points: [[7, 0, 1, 10], [7, 1, 2, 20], [8, 0, 3, 30], [8, 1, null, 40], [8, 1e9, 1, 1]], total_points: 5, reduced: false };
+  expect(measuresOf(s)).toEqual(["own_time", "step_time"]);
+  expect(pivot(s, "own_time", ["a", "b"])).toMatchObject({ names: ["a", "b"], points: [[7, 1, 2], [8, 3, null]] });
+  expect(pivot(s, "step_time", ["a"])).toMatchObject({ names: ["a", "host 1"], points: [[7, 10, 20], [8, 30, 40]] });
 });
 
 test("operands stand above their users, a cycle ends, and nothing overlaps", () => {

@@ -167,7 +167,8 @@ function RoofLine({ r, i, ax, ay, sx, sy }: { r: Roof; i: number; ax: Box; ay: B
   const points = [[from, r.slope > 0 ? from * r.slope : r.peak], [bend, r.slope > 0 ? bend * r.slope : r.peak], [ax.max, Math.min(r.peak, r.slope > 0 ? ax.max * r.slope : r.peak)]];
   const d = points.map(([a, b], k) => `${k ? "L" : "M"}${sx(a!).toFixed(1)} ${sy(Math.max(b!, ay.min)).toFixed(1)}`).join("");
   const turn = Math.atan2(sy(bend * (r.slope || 1)) - sy(from * (r.slope || 1)), sx(bend) - sx(from)) * (180 / Math.PI);
-  const half = Math.sqrt(from * bend);
+  const along = Math.max(0.12, 0.5 - 0.18 * i); // roofs lie close: their names do not
+  const half = from * (bend / from) ** along;
   return (
     <g>
       <path class={`roof-line r${i % 4}`} d={d} />

@@ -25,7 +25,8 @@ export function XyChart({ s, href, height = HEIGHT }: { s: Series; href?: (point
   const inner = Math.max(40, width.value - LEFT - RIGHT);
   const tall = height - TOP - BOTTOM;
   const line = s.kind === "line";
-  const numericX = line && s.x.type === "number" && points.length > 1;
+  const timed = s.kind === "stack" && s.x.unit !== ""; // a place on an axis, not one of many bars
+  const numericX = (line || timed) && s.x.type === "number" && points.length > 1;
 
   const { low, high } = useMemo(() => extremes(points, on, s.kind), [s, off.value]);
   const y = linearAxis(low, high, s.y.unit);
@@ -79,7 +80,9 @@ export function XyChart({ s, href, height = HEIGHT }: { s: Series; href?: (point
           <text class="axis" x={LEFT + inner} y={height - 4} text-anchor="end">{`${s.x.label}${xAxis?.title ? `, ${xAxis.title}` : ""}`}</text>
           {line
             ? on.map((i) => <path key={i} class="curve" d={curve(points, i, sx, sy)} stroke={colours[i]} />)
-            : <Bars points={points} on={on} colours={colours} sx={sx} sy={sy} slot={slot} stack={s.kind === "stack"} right={LEFT + inner} />}
+            : timed && numericX
+              ? areas(points, on, (k) => [sx(k), k + 1 < points.length ? sx(k + 1) : sx(k) + 1], sy).map((d, k) => <path key={on[k]} d={d} fill={colours[on[k]!]} />)
+              : <Bars points={points} on={on} colours={colours} sx={sx} sy={sy} slot={slot} stack={s.kind === "stack"} right={LEFT + inner} />}
           {line && points.length < 60 && on.map((i) => points.map((p, k) => !Number.isNaN(asNumber(p[i + 1])) && <circle key={`${i},${k}`} class="dot" cx={sx(k)} cy={sy(asNumber(p[i + 1]))} r={2.5} fill={colours[i]} />))}
           {xAxis
             ? xAxis.ticks.filter((t) => t.at >= x0 && t.at <= x1).map((t) => (
@@ -155,7 +158,8 @@ function Bars({ points, on, colours, sx, sy, slot, stack, right }: {
   points: readonly (readonly Cell[])[]; on: readonly number[]; colours: readonly string[]; right: number;
   sx: (k: number) => number; sy: (v: number) => number; slot: number; stack: boolean;
 }) {
-  if (stack && points.length > MANY) return <>{areas(points, on, sx, sy, slot, right).map((d, k) => <path key={on[k]} d={d} fill={colours[on[k]!]} />)}</>;
+  const slotOf = (k: number): [number, number] => [sx(k) - slot / 2, Math.min(right, sx(k) + slot / 2)];
+  if (stack && points.length > MANY) return <>{areas(points, on, slotOf, sy).map((d, k) => <path key={on[k]} d={d} fill={colours[on[k]!]} />)}</>;
   const gap = slot > 6 ? Math.min(10, slot * 0.22) : slot > 2.5 ? 1 : 0;
   const group = stack ? slot - gap : Math.min(46, (slot - gap) / Math.max(1, on.length));
   const wide = stack ? Math.min(64, group) : group;
@@ -177,7 +181,7 @@ function Bars({ points, on, colours, sx, sy, slot, stack, right }: {
 
 /** Thousands of steps: one stepped area a name instead of a rectangle each. */
 function areas(
-  points: readonly (readonly Cell[])[], on: readonly number[], sx: (k: number) => number, sy: (v: number) => number, slot: number, right: number,
+  points: readonly (readonly Cell[])[], on: readonly number[], span: (k: number) => [from: number, to: number], sy: (v: number) => number,
 ): string[] {
   const base = new Float64Array(points.length);
   return on.map((i) => {
@@ -187,8 +191,7 @@ function areas(
       const v = asNumber(points[k]![i + 1]);
       const low = base[k]!;
       base[k] = low + (Number.isNaN(v) ? 0 : v);
-      const x = sx(k) - slot / 2;
-      const end = Math.min(right, x + slot);
+      const [x, end] = span(k);
       up += `${up ? "L" : "M"}${x.toFixed(2)} ${sy(base[k]!).toFixed(2)}L${end.toFixed(2)} ${sy(base[k]!).toFixed(2)}`;
       down = `L${end.toFixed(2)} ${sy(low).toFixed(2)}L${x.toFixed(2)} ${sy(low).toFixed(2)}${down}`;
     }

@@ -32,21 +32,21 @@ export function shownColumns(table: Pick<Table, "columns" | "rows">, changed: Re
 
 const LONG_TEXT = 70; // characters; whole sentences stand last
 
-/** Names of ops first, then as they come, long texts last: numbers are in sight. */
+/** As they come, but long texts last, so that numbers are in sight; what a row is about stays first. */
 function inOrder(table: Pick<Table, "columns" | "rows">, picked: number[]): number[] {
   const rank = (i: number): number => {
     const c = table.columns[i]!;
-    if (c.type === "op") return 0;
+    if (i === picked[0]) return 0;
     if (c.type !== "text") return 1;
     const sample = table.rows.slice(0, 40);
     const length = sample.reduce((a, r) => a + String(r[i] ?? "").length, 0) / Math.max(1, sample.length);
     return length > LONG_TEXT ? 2 : 1;
   };
   const ranks = new Map(picked.map((i) => [i, rank(i)]));
-  return picked.sort((a, b) => ranks.get(a)! - ranks.get(b)! || a - b);
+  return [...picked].sort((a, b) => ranks.get(a)! - ranks.get(b)! || a - b);
 }
 
-const CHAR = 7.1; // px of an average character at 13 px
+const CHAR = 7.6; // px of an average character at 13 px
 const PADDING = 22;
 
 export function naturalWidth(c: Column, rows: readonly (readonly Cell[])[], at: number): number {

@@ -16,10 +16,21 @@ export interface TraceUrl {
   flat: number[]; // lines drawn in one row
   top: number | null; // first line in sight
   find: string; // rows that are looked for
+  pins: number[]; // lines above the others, in their order
+  hide: number[];
+  measured: Range | null;
+  marks: Mark[];
+}
+
+/** A bookmark: a time with a note, which may be empty. */
+export interface Mark {
+  at: bigint;
+  note: string;
 }
 
 export const emptyTrace: TraceUrl = {
   run: "", host: "", t: null, sel: "", area: null, q: "", folded: [], flat: [], top: null, find: "",
+  pins: [], hide: [], measured: null, marks: [],
 };
 
 function range(text: string | null): Range | null {
@@ -54,6 +65,29 @@ export function formatRows(rows: readonly number[]): string {
   return parts.join(",");
 }
 
+const MARKS = 50;
+
+function parseMarks(text: string | null): Mark[] {
+  const out: Mark[] = [];
+  for (const part of (text ?? "").split(",").slice(0, MARKS)) {
+    const m = /^(-?\d{1,19})(?:~(.*))?$/s.exec(part);
+    if (!m) continue;
+    let note = "";
+    try {
+      note = decodeURIComponent(m[2] ?? "");
+    } catch {
+      // a note that is none
+    }
+    out.push({ at: BigInt(m[1]!), note });
+  }
+  return out;
+}
+
+/** Commas and what the address itself needs are escaped once more inside a note. */
+function formatMarks(marks: readonly Mark[]): string {
+  return marks.slice(0, MARKS).map((m) => `${m.at}${m.note ? `~${encodeURIComponent(m.note)}` : ""}`).join(",");
+}
+
 export function parseTrace(search: string): TraceUrl {
   const p = new URLSearchParams(search);
   const a = range(p.get("a"));
@@ -70,6 +104,10 @@ export function parseTrace(search: string): TraceUrl {
     flat: parseRows(p.get("flat")),
     top: top && /^\d{1,9}$/.test(top) ? Number(top) : null,
     find: p.get("find") ?? "",
+    pins: [...new Set((p.get("pin") ?? "").split(",").filter((n) => /^\d{1,9}$/.test(n)).map(Number))].slice(0, 100),
+    hide: parseRows(p.get("hide")),
+    measured: range(p.get("m")),
+    marks: parseMarks(p.get("bm")),
   };
 }
 
@@ -92,5 +130,9 @@ export function formatTrace(s: TraceUrl): string {
   if (s.flat.length) parts.push(`flat=${formatRows(s.flat)}`);
   if (s.top !== null) parts.push(`top=${s.top}`);
   if (s.find) parts.push(`find=${encode(s.find)}`);
+  if (s.pins.length) parts.push(`pin=${s.pins.join(",")}`);
+  if (s.hide.length) parts.push(`hide=${formatRows(s.hide)}`);
+  if (s.measured) parts.push(`m=${s.measured.t0}..${s.measured.t1}`);
+  if (s.marks.length) parts.push(`bm=${encodeURIComponent(formatMarks(s.marks)).replace(/%(2C|7E)/g, (c) => decodeURIComponent(c))}`);
   return `?${parts.join("&")}`;
 }

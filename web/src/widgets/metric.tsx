@@ -11,7 +11,7 @@ export function Tile({ m, href, hrefTitle, base, small }: {
   const open = useSignal(false);
   const has = m.value !== null;
   return (
-    <article class={`tile ${has ? "" : "na"} ${small ? "small" : ""}`} data-metric={m.id}>
+    <article title={small && m.spread ? spreadText(m) : undefined} class={`tile ${has ? "" : "na"} ${small ? "small" : ""}`} data-metric={m.id}>
       <header>
         <h3>{m.label}</h3>
         {m.definition && (
@@ -29,7 +29,7 @@ export function Tile({ m, href, hrefTitle, base, small }: {
       {m.unit === "fraction" && has && <Meter value={asNumber(m.value)} />}
       {!has && <p class="tile-reason">{m.reason ?? "The profile does not say."}</p>}
       {base && <Delta m={m} base={base} />}
-      {m.spread && <Spread m={m} />}
+      {m.spread && !small && <Spread m={m} />}
       {m.note && <p class={`tile-note ${CARE.test(m.note) ? "care" : ""}`}>{m.note}</p>}
       {open.value && <p class="tile-definition"><b>Definition:</b> {m.definition}</p>}
     </article>
@@ -69,6 +69,11 @@ function Meter({ value }: { value: number }) {
   );
 }
 
+function spreadText(m: Metric): string {
+  const { min, max, max_host } = m.spread!;
+  return `${show(min, m.unit)} to ${show(max, m.unit)}${max_host ? `, most on ${max_host}` : ""}`;
+}
+
 function Spread({ m }: { m: Metric }) {
   const { min, max, sd, max_host } = m.spread!;
   const low = asNumber(min);
@@ -97,11 +102,13 @@ function Delta({ m, base }: { m: Metric; base: Metric }) {
   if (typeof m.value === "string" || typeof base.value === "string")
     return <p class="delta">{m.value === base.value ? "the same" : <>was <b>{show(base.value, base.unit)}</b></>}</p>;
   if (Number.isNaN(now) || Number.isNaN(then)) return <p class="delta">was {show(base.value, base.unit)}</p>;
-  const diff = typeof m.value === "bigint" || typeof base.value === "bigint" ? now - then : now - then;
+  const diff = now - then;
   const better = moreIsBetter(m.id);
-  const still = diff === 0 || Math.abs(diff) < Math.abs(then) * 1e-4;
+  const still = diff === 0 || Math.abs(diff) < Math.abs(then) * 1e-4 || (m.unit === "fraction" && Math.abs(diff) < 5e-5);
   const tone = still || better === null ? "" : diff > 0 === better ? "good" : "bad";
-  const relative = then !== 0 && m.unit !== "fraction" ? ` (${signed(diff / Math.abs(then), "fraction")})` : "";
+  const ratio = then > 0 && now > 0 ? now / then : NaN;
+  const far = ratio > 10 || ratio < 0.1; // a percentage says little then
+  const relative = then === 0 || m.unit === "fraction" ? "" : ` (${far ? `×${show(ratio, "")}` : signed(diff / Math.abs(then), "fraction")})`;
   return (
     <p class={`delta ${tone}`}>
       {still ? "unchanged" : <><span aria-hidden="true">{diff > 0 ? "▲" : "▼"} </span>{m.unit === "fraction" ? `${signed(diff * 100, "")} points` : signed(diff, m.unit)}{relative}{tone && <span class="unseen">, {tone === "good" ? "better" : "worse"}</span>}</>}

@@ -53,7 +53,7 @@ export function DataTable(p: TableProps) {
       <div class="table-head">
         <h2>{table.title}</h2>
         <TableCount table={table} found={order.length} filtered={filter.terms.length > 0} />
-        <search class="search table-search">
+        {table.rows.length > 0 && <><search class="search table-search">
           <Icon name="search" />
           <input
             data-filter type="text" spellcheck={false} autocomplete="off" aria-label={`Filter ${table.title}`}
@@ -75,7 +75,7 @@ export function DataTable(p: TableProps) {
           >
             <Icon name="download" /> CSV
           </button>
-        </div>
+        </div></>}
       </div>
       {filter.errors.length > 0 && <p class="filter-error" role="alert">{filter.errors.join("; ")}</p>}
       {table.note && <p class="table-note">{table.note}</p>}
@@ -206,7 +206,7 @@ function Grid(p: GridProps) {
           <thead>
             <tr aria-rowindex={1}>
               {linked && <th scope="col" class="go-head"><span class="unseen">Timeline</span></th>}
-              {columns.map((i, k) => <Head key={table.columns[i]!.id} c={table.columns[i]!} pin={k === 0 && table.columns[i]!.type === "op"} sort={p.sort} onSort={p.onSort} px={px[k]!} sized={sized} />)}
+              {columns.map((i, k) => <Head key={table.columns[i]!.id} c={table.columns[i]!} pin={k === 0} sort={p.sort} onSort={p.onSort} px={px[k]!} sized={sized} />)}
             </tr>
           </thead>
           <tbody>
@@ -334,9 +334,10 @@ function CellOf({ p, row, i }: { p: GridProps; row: readonly Cell[]; i: number }
   const c = p.table.columns[i]!;
   const v = row[i];
   const numeric = isNumeric(c);
+  const pin = p.columns[0] === i ? "pin" : "";
   const own = p.cell?.(row, i);
-  if (own !== undefined) return <td class={numeric ? "number" : ""}>{own}</td>;
-  if (v === null || v === undefined) return <td class={`na ${numeric ? "number" : ""}`} title={p.whyNull?.(c) ?? "The profile does not say"}>n/a</td>;
+  if (own !== undefined) return <td class={`${numeric ? "number" : ""} ${pin}`}>{own}</td>;
+  if (v === null || v === undefined) return <td class={`na ${numeric ? "number" : ""} ${pin}`} title={p.whyNull?.(c) ?? "The profile does not say"}>n/a</td>;
   if (c.unit === "fraction" && typeof v === "number")
     return (
       <td class="number frac" title={exact(v, c.unit)}>
@@ -345,6 +346,6 @@ function CellOf({ p, row, i }: { p: GridProps; row: readonly Cell[]; i: number }
     );
   const text = show(v, c.unit);
   if (c.type === "op" && p.onChoose)
-    return <td class={p.columns[0] === i ? "pin" : ""} title={text}><button type="button" class="link op-name" onClick={() => p.onChoose!(row)}>{text}</button></td>;
-  return <td class={numeric ? "number" : ""} title={numeric ? exact(v, c.unit) : text}>{text}</td>;
+    return <td class={pin} title={text}><button type="button" class="link op-name" onClick={() => p.onChoose!(row)}>{text}</button></td>;
+  return <td class={`${numeric ? "number" : ""} ${pin}`} title={numeric ? exact(v, c.unit) : text}>{text}</td>;
 }

@@ -5,6 +5,9 @@ import { Api, asProblem, isAbort, type Problem } from "../../api/client";
 import type { Host, Run } from "../../api/types";
 import { ago, bytes, count, date, plural } from "../../model/format";
 import { here } from "../../model/location";
+import { tools } from "../../model/tools";
+import { parseTool, toolHref } from "../../model/toolurl";
+import { toolsOf } from "../../shell/runtools";
 import { Icon } from "../../widgets/icon";
 import { ProblemPanel } from "../../widgets/problem";
 import { Bar, Loading } from "../../widgets/shell";
@@ -48,7 +51,7 @@ function RunOf({ a, root }: { a: Run; root: string }) {
     <>
       <div class="page-head">
         <h1>{a.run}</h1>
-        <p title={when.iso}>captured {when.text} <span class="ago">{ago(a.captured_ms, Date.now())}</span> · {plural(a.hosts.length, "host")} · <code>{a.location}</code></p>
+        <p title={when.iso}>captured {when.text} <span class="ago">{ago(a.captured_ms, Date.now())}</span> · {plural(a.hosts.length, "host")}{a.location && <> · <code>{a.location}</code></>}</p>
       </div>
       {a.hosts.length === 0
         ? <div class="empty"><h2>No profile in this run</h2><p>Read: <code>{a.location}</code>. Expected there: <code>&lt;host&gt;.xplane.pb</code>.</p></div>
@@ -60,7 +63,42 @@ function RunOf({ a, root }: { a: Run; root: string }) {
             </table>
           </div>
         )}
+      {a.hosts.length > 0 && <Pages a={a} root={root} />}
     </>
+  );
+}
+
+/** What can be asked about this run; those without data say why. */
+function Pages({ a, root }: { a: Run; root: string }) {
+  const states = toolsOf(root, a.run).value;
+  const reasonOf = (id: string): string => {
+    const state = states?.get(id);
+    return state && !state.available ? state.reason ?? "no data" : "";
+  };
+  const reasons = [...new Set(tools.map((t) => reasonOf(t.id)).filter(Boolean))];
+  const s = parseTool(`?run=${encodeURIComponent(a.run)}`);
+  return (
+    <section aria-label="Pages of this run">
+      <h2 class="pages-title">What do you want to know?</h2>
+      <div class="pages">
+        {tools.filter((t) => !reasonOf(t.id)).map((t) => (
+          <a key={t.id} class="page-card" href={toolHref(root, t.id, s)}>
+            <Icon name={t.icon} />
+            <span><b>{t.label}</b><br />{t.question}</span>
+          </a>
+        ))}
+      </div>
+      {reasons.length > 0 && (
+        <dl class="unknown">
+          {reasons.map((reason) => (
+            <div key={reason}>
+              <dt>{tools.filter((t) => reasonOf(t.id) === reason).map((t) => t.label).join(", ")}</dt>
+              <dd>{reason}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </section>
   );
 }
 

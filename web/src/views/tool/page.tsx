@@ -166,6 +166,8 @@ function LinkedTile({ m, s, root, here: at, small }: { m: Metric; s: ToolUrl; ro
   return <Tile m={m} small={small ?? false} href={toolHref(root, page, s)} hrefTitle={`See why: ${toolOf(page)?.label ?? page}`} />;
 }
 
+const FIGURES = new Set(["overview_page", "input_pipeline_analyzer", "memory_profile", "memory_viewer", "inference_profile"]);
+
 /** These are said in the line above the tiles. */
 const SAID = new Set(["hosts", "cores", "device_type"]);
 
@@ -175,6 +177,9 @@ function ReportView({ report: r, s, root, tool, all }: { report: Report; s: Tool
   const metrics = r.metrics.filter((m) => !SAID.has(m.id));
   const known = metrics.filter((m) => m.value !== null);
   const unknown = metrics.filter((m) => m.value === null);
+  // Where figures are what one comes for they are large; elsewhere they leave the room to the rest.
+  const large = FIGURES.has(tool.id) ? known.filter((m) => !isSecond(m)) : [];
+  const small = known.filter((m) => !large.includes(m));
   const tables = special?.tables ? special.tables(r) : r.tables;
   const series = special?.series ? special.series(r) : r.series;
   const nothing = metrics.length === 0 && tables.length === 0 && series.length === 0 && !r.tree && !r.text;
@@ -193,8 +198,8 @@ function ReportView({ report: r, s, root, tool, all }: { report: Report; s: Tool
       {metrics.length > 0 && (
         <section aria-label="Figures">
           <h2 class="unseen">Figures</h2>
-          <div class="tiles">{known.filter((m) => !isSecond(m)).map((m) => <LinkedTile key={m.id} m={m} s={s} root={root} here={tool.id} />)}</div>
-          {known.some(isSecond) && <div class="tiles small">{known.filter(isSecond).map((m) => <LinkedTile key={m.id} m={m} s={s} root={root} here={tool.id} small />)}</div>}
+          {large.length > 0 && <div class="tiles">{large.map((m) => <LinkedTile key={m.id} m={m} s={s} root={root} here={tool.id} />)}</div>}
+          {small.length > 0 && <div class="tiles small">{small.map((m) => <LinkedTile key={m.id} m={m} s={s} root={root} here={tool.id} small />)}</div>}
           {unknown.length > 0 && <Unknown metrics={unknown} />}
         </section>
       )}

@@ -7,6 +7,7 @@ import { Icicle } from "../../charts/icicle";
 import { Scatter, type Dot } from "../../charts/scatter";
 import { XyChart } from "../../charts/xy";
 import { count, plural } from "../../model/format";
+import { measuresOf, pivot } from "../../model/matrix";
 import { opColumns, opOf, sameOp, timeOf, weightColumn } from "../../model/ops";
 import { isNumeric, parseSort } from "../../model/tablemodel";
 import { timelineHref, type ToolUrl } from "../../model/toolurl";
@@ -118,9 +119,28 @@ export function SeriesPart({ series, ...p }: PartProps & { series: Series }) {
 }
 
 function SeriesChart({ series, href, p }: { series: Series; href: ((point: readonly Cell[]) => string) | undefined; p: PartProps }) {
+  if (measuresOf(series).length > 0) return <LongHeat series={series} p={p} />;
   if (series.kind === "heat") return <HeatMap s={series} onRow={(name) => p.report.hosts.includes(name) && set({ hosts: [name] })} />;
   if (series.kind === "scatter") return <ScatterSeries series={series} />;
   return <XyChart s={series} {...(href && series.x.label.toLowerCase().includes("step") ? { href } : {})} />;
+}
+
+function LongHeat({ series, p }: { series: Series; p: PartProps }) {
+  const measures = measuresOf(series);
+  const asked = p.s.args["measure"] ?? "";
+  const measure = measures.includes(asked) ? asked : measures[0]!;
+  const wide = useMemo(() => pivot(series, measure, p.report.hosts), [series, measure]);
+  const words = (m: string): string => ({ own_time: "Step less waiting", step_time: "Step time" })[m] ?? m.replaceAll("_", " ");
+  return (
+    <>
+      {measures.length > 1 && (
+        <div class="switch heat-switch" role="group" aria-label="Shown as colour">
+          {measures.map((m) => <button key={m} type="button" aria-pressed={m === measure} onClick={() => setArg("measure", m, false)}>{words(m)}</button>)}
+        </div>
+      )}
+      <HeatMap s={{ ...wide, y: { ...wide.y, label: words(measure) } }} onRow={(name) => p.report.hosts.includes(name) && set({ hosts: [name] })} />
+    </>
+  );
 }
 
 function ScatterSeries({ series }: { series: Series }) {
