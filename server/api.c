@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/hash.h"
 #include "server/events.h"
 
 #define JSON_MAX ((size_t)32 << 20)
@@ -261,6 +262,17 @@ static bool check_hosts(const struct ask *ask, struct xp_error *err)
     return true;
 }
 
+/* The server's own peaks come behind those of the request, of which the first counts. They are part
+ * of what an answer is, so of its ETag. */
+static void add_peaks(struct ask *ask)
+{
+    for (size_t i = 0; ask->app->peaks && ask->app->peaks[i] && ask->nargs < ASK_ARGS_MAX; i++) {
+        struct xp_span v = xp_span_str(ask->app->peaks[i]);
+        ask->args[ask->nargs++] = (struct shard_arg){XP_SPAN_LIT("peak"), v};
+        ask->identity = xp_fnv(ask->identity, v);
+    }
+}
+
 void api_report(struct ask *ask)
 {
     struct xp_error err = {0};
@@ -268,6 +280,7 @@ void api_report(struct ask *ask)
 
     if (!take_run(ask))
         return;
+    add_peaks(ask);
     const struct run *r = ask->run;
     if (!check_hosts(ask, &err)) {
         ask_problem(ask, &err);

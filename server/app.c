@@ -77,6 +77,7 @@ enum xp_status app_new(const struct options *o, const char *version, struct xp_w
     app->workers = workers;
     app->version = version;
     app->location = o->logdir;
+    app->peaks = o->peaks;
     app->started_ns = xp_now_ns();
     enum xp_status status = xp_store_open_path(o->logdir, &app->store, err);
     if (status == XP_OK && o->ui)

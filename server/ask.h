@@ -37,6 +37,7 @@ struct app {
     struct metrics *metrics;
     struct stock *stock; /* NULL: only our own pages */
     const char *version, *location;
+    const char *const *peaks; /* --peak: arguments of every report; NULL-terminated */
     uint64_t started_ns;
     _Atomic int asks;
     _Atomic bool stopping;

@@ -29,6 +29,9 @@ static const struct option table[] = {
      FIELD(memory_budget), INT64_C(16) << 20, INT64_MAX},
     {"allow-host", "NAME", "further name to accept in the Host header; may be repeated; * is any",
      LIST, FIELD(allow_hosts), 0, 0},
+    {"peak", "KEY=VALUE",
+     "a device's peak for reports: flops=9.18e14 or hbm=1.6e12, a second; repeat", LIST,
+     FIELD(peaks), 0, 0},
     {"tls-cert", "FILE", "certificate chain (PEM): serve HTTPS; needs --tls-key", TEXT,
      FIELD(tls_cert), 0, 0},
     {"tls-key", "FILE", "private key (PEM)", TEXT, FIELD(tls_key), 0, 0},
@@ -194,8 +197,21 @@ static bool check_role(const struct options *o)
     return true;
 }
 
+static bool is_peak(const char *text)
+{
+    const char *value = strchr(text, '=');
+    char *end = NULL;
+    size_t n = value ? (size_t)(value - text) : 0;
+    bool known =
+        (n == 5 && strncmp(text, "flops", n) == 0) || (n == 3 && strncmp(text, "hbm", n) == 0);
+    return known && value[1] >= '0' && value[1] <= '9' && strtod(value + 1, &end) > 0 && !*end;
+}
+
 static bool check(const struct options *o)
 {
+    for (int i = 0; o->peaks[i]; i++)
+        if (!is_peak(o->peaks[i]))
+            return wrong("--peak=%s is not flops=VALUE or hbm=VALUE%s", o->peaks[i], "");
     if (!o->logdir)
         return wrong("say where the profiles are: xprofd --logdir DIR%s%s", "", "");
     if (o->ui && strncmp(o->ui, "stock=", 6) != 0)

@@ -22,6 +22,7 @@ struct options {
     const char *logdir;     /* directory, one file, or a bucket */
     const char *host;
     const char *allow_hosts[OPTIONS_HOSTS_MAX + 1]; /* NULL-terminated */
+    const char *peaks[OPTIONS_HOSTS_MAX + 1];       /* KEY=VALUE, likewise */
     const char *tls_cert, *tls_key;
     const char *log_level;
     const char *ui;       /* "stock=DIR", or NULL */

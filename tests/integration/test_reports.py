@@ -263,8 +263,8 @@ def test_a_host_event_can_be_the_marker(served):
 
 
 @needs_data
-def test_a_peak_can_be_given_and_what_is_above_it_is_flagged(served, start, logs):
-    plain, other = metrics(report(served, 'train_v5e', 'hlo_stats')), None
+def test_a_peak_can_be_given_and_what_is_above_it_is_flagged(served, start):
+    plain = metrics(report(served, 'train_v5e', 'hlo_stats'))
     doc = report(served, 'train_v5e', 'hlo_stats', peak='flops=3.94e14')
     other = metrics(doc)
     assert other['peak_flop_rate'] == 3.94e14 and other['mxu_utilization'] == pytest.approx(plain['mxu_utilization'] / 2)
@@ -273,6 +273,12 @@ def test_a_peak_can_be_given_and_what_is_above_it_is_flagged(served, start, logs
     mxu = next(m for m in low['metrics'] if m['id'] == 'mxu_utilization')
     assert mxu['value'] > 1 and 'above 100 %' in mxu['note'] and any(n['code'] == 'above_peak' for n in low['notes'])
     assert served.api('report', run='train_v5e', tool='hlo_stats', peak='flops=fast').status == 400
+    d = start('--logdir', os.path.join(TPU, 'wasteful_v5e'), '--peak', 'flops=1e15', '--peak=hbm=1e12')
+    run = d.api('runs').json()['runs'][0]['run']
+    got = metrics(report(d, run, 'overview_page', who='peaks'))
+    assert (got['peak_flop_rate'], got['peak_hbm_rate']) == (1e15, 1e12)
+    mine = metrics(report(d, run, 'overview_page', peak='hbm=2e12', who='peaks'))
+    assert (mine['peak_flop_rate'], mine['peak_hbm_rate']) == (1e15, 2e12)
 
 
 @needs_data

@@ -53,6 +53,12 @@ static void wrong_flags_and_values_are_refused(void **state)
     assert_int_equal(parse(&o, "--logdir=", NULL, NULL), OPTIONS_WRONG);
     assert_int_equal(parse(&o, "d", "--ui=other", NULL), OPTIONS_WRONG);
     assert_int_equal(parse(&o, "d", "--ui", "stock=x"), OPTIONS_OK);
+    assert_int_equal(parse(&o, "d", "--peak", "flops"), OPTIONS_WRONG);
+    assert_int_equal(parse(&o, "d", "--peak=clock=1e9", NULL), OPTIONS_WRONG);
+    assert_int_equal(parse(&o, "d", "--peak=hbm=fast", NULL), OPTIONS_WRONG);
+    assert_int_equal(parse(&o, "d", "--peak=hbm=1.6e12", "--peak=flops=9.18e14"), OPTIONS_OK);
+    assert_string_equal(o.peaks[1], "flops=9.18e14");
+    assert_null(o.peaks[2]);
 }
 
 static void sizes_take_decimal_and_binary_units(void **state)
