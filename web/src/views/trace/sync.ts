@@ -5,6 +5,12 @@ import { here } from "../../model/location";
 import { formatTrace, parseTrace } from "../../model/url";
 import type { Trace } from "./trace";
 
+/** The op that was chosen on another page stays chosen, though the timeline itself needs it not. */
+function chosenOp(): string {
+  const p = new URLSearchParams(window.location.search);
+  return ["op", "program"].map((k) => (p.get(k) ? `&${k}=${encodeURIComponent(p.get(k)!)}` : "")).join("");
+}
+
 const QUIET = 200; // ms; browsers refuse more than some hundred rewrites in half a minute
 
 export function syncAddress(trace: Trace): () => void {
@@ -19,7 +25,7 @@ export function syncAddress(trace: Trace): () => void {
   };
 
   const stopWriting = effect(() => {
-    const next = formatTrace(trace.url());
+    const next = formatTrace(trace.url()) + chosenOp();
     if (next === (pending ?? written)) return;
     if (trace.step) {
       replace();
