@@ -100,19 +100,26 @@ static enum xp_status map_planes(struct facts_out *f, const struct part *p, stru
     return XP_OK;
 }
 
-enum xp_status counter_facts_map(const struct tool_host *host, const struct tool_args *args,
-                                 struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
+enum xp_status counter_facts_map_any(const struct tool_host *host, const struct tool_args *args,
+                                     struct xp_arena *a, struct xp_span *partial,
+                                     struct xp_error *err)
 {
     struct facts_out f;
     (void)args;
-    if (!profile_readable(host->part))
-        return facts_unreadable(host, a, partial, err);
     XP_TRY(facts_begin(&f, a, err));
     enum xp_status st = map_planes(&f, host->part, a, err);
     if (st == XP_OK)
         return facts_end(&f, host, a, partial, err);
     facts_drop(&f);
     return st;
+}
+
+enum xp_status counter_facts_map(const struct tool_host *host, const struct tool_args *args,
+                                 struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
+{
+    if (!profile_readable(host->part))
+        return facts_unreadable(host, a, partial, err);
+    return counter_facts_map_any(host, args, a, partial, err);
 }
 
 bool counter_facts_device(struct facts *f, struct counter_facts_device *d)

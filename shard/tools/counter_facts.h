@@ -13,6 +13,10 @@
 
 enum xp_status counter_facts_map(const struct tool_host *host, const struct tool_args *args,
                                  struct xp_arena *a, struct xp_span *partial, struct xp_error *err);
+/* The same of a file that XProf would not read, as far as it goes: for reports. */
+enum xp_status counter_facts_map_any(const struct tool_host *host, const struct tool_args *args,
+                                     struct xp_arena *a, struct xp_span *partial,
+                                     struct xp_error *err);
 
 struct counter_facts_device {
     int64_t id; /* told by the plane, or the number in its name */

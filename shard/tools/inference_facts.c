@@ -60,16 +60,14 @@ static void put_host(struct facts_out *f, const struct inference *inf)
     }
 }
 
-enum xp_status inference_facts_map(const struct tool_host *host, const struct tool_args *args,
-                                   struct xp_arena *a, struct xp_span *partial,
-                                   struct xp_error *err)
+enum xp_status inference_facts_map_any(const struct tool_host *host, const struct tool_args *args,
+                                       struct xp_arena *a, struct xp_span *partial,
+                                       struct xp_error *err)
 {
     struct out nobody = {0}; /* who could cancel it */
     struct inference inf;
     struct facts_out f;
     (void)args;
-    if (!profile_readable(host->part))
-        return facts_unreadable(host, a, partial, err);
     if (!inference_init(&inf, a))
         return no_memory(err);
     enum xp_status st = inference_read(&inf, host->part, host->index, &nobody, err);
@@ -81,6 +79,15 @@ enum xp_status inference_facts_map(const struct tool_host *host, const struct to
     }
     inference_fini(&inf);
     return st;
+}
+
+enum xp_status inference_facts_map(const struct tool_host *host, const struct tool_args *args,
+                                   struct xp_arena *a, struct xp_span *partial,
+                                   struct xp_error *err)
+{
+    if (!profile_readable(host->part))
+        return facts_unreadable(host, a, partial, err);
+    return inference_facts_map_any(host, args, a, partial, err);
 }
 
 /* --- reading --- */

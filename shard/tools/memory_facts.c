@@ -165,17 +165,24 @@ static enum xp_status make(struct part *p, const struct derive *d, void **kept,
     return st;
 }
 
-enum xp_status memory_facts_map(const struct tool_host *host, const struct tool_args *args,
-                                struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
+enum xp_status memory_facts_map_any(const struct tool_host *host, const struct tool_args *args,
+                                    struct xp_arena *a, struct xp_span *partial,
+                                    struct xp_error *err)
 {
     void *kept = NULL;
     (void)args;
-    if (!profile_readable(host->part))
-        return facts_unreadable(host, a, partial, err);
     if (!memory_has_events(host->part)) /* steps need not be known */
         return pack(host->part, host, a, a, partial, err);
     XP_TRY(derive_keep(host->part, DERIVE_KEPT_MEMORY, make, &kept, err));
     return facts_of(*(struct xp_span *)kept, host, a, partial, err);
+}
+
+enum xp_status memory_facts_map(const struct tool_host *host, const struct tool_args *args,
+                                struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
+{
+    if (!profile_readable(host->part))
+        return facts_unreadable(host, a, partial, err);
+    return memory_facts_map_any(host, args, a, partial, err);
 }
 
 /* --- reading --- */

@@ -48,6 +48,10 @@ struct memory_facts {
 
 enum xp_status memory_facts_map(const struct tool_host *host, const struct tool_args *args,
                                 struct xp_arena *a, struct xp_span *partial, struct xp_error *err);
+/* The same of a file that XProf would not read, as far as it goes: for reports. */
+enum xp_status memory_facts_map_any(const struct tool_host *host, const struct tool_args *args,
+                                    struct xp_arena *a, struct xp_span *partial,
+                                    struct xp_error *err);
 enum xp_status memory_facts_read(struct facts *f, struct xp_arena *a, struct memory_facts *m,
                                  struct xp_error *err);
 

@@ -27,15 +27,14 @@ static void put_row(struct facts_out *f, const struct slack *s, const struct sla
     facts_u64(f, r->own_recv_us);
 }
 
-enum xp_status slack_facts_map(const struct tool_host *host, const struct tool_args *args,
-                               struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
+enum xp_status slack_facts_map_any(const struct tool_host *host, const struct tool_args *args,
+                                   struct xp_arena *a, struct xp_span *partial,
+                                   struct xp_error *err)
 {
     struct out nobody = {0}; /* who could cancel it */
     struct facts_out f;
     struct slack s;
     (void)args;
-    if (!profile_readable(host->part))
-        return facts_unreadable(host, a, partial, err);
     XP_TRY(facts_begin(&f, a, err));
     bool any = has_transfers(host->part);
     enum xp_status st = XP_OK;
@@ -52,6 +51,14 @@ enum xp_status slack_facts_map(const struct tool_host *host, const struct tool_a
         return facts_end(&f, host, a, partial, err);
     facts_drop(&f);
     return st;
+}
+
+enum xp_status slack_facts_map(const struct tool_host *host, const struct tool_args *args,
+                               struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
+{
+    if (!profile_readable(host->part))
+        return facts_unreadable(host, a, partial, err);
+    return slack_facts_map_any(host, args, a, partial, err);
 }
 
 static bool get_text(struct facts *f, struct slack *s, uint32_t *id)

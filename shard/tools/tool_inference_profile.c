@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "shard/tools/inference_facts.h"
+#include "shard/tools/reports_more.h"
 #include "shard/tools/std_sort.h"
 #include "shard/tools/table.h"
 
@@ -533,5 +534,8 @@ static enum xp_status render(struct xp_span merged, const struct tool_args *args
     return st;
 }
 
-const struct tool tool_inference_profile = {
-    .id = "inference_profile", .map = inference_facts_map, .merge = facts_merge, .render = render};
+const struct tool tool_inference_profile = {.id = "inference_profile",
+                                            .map = inference_facts_map,
+                                            .merge = facts_merge,
+                                            .render = render,
+                                            .report = &report_inference_profile};

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "shard/tools/counter_facts.h"
+#include "shard/tools/reports_more.h"
 
 struct sums {
     double achieved, peak;
@@ -149,5 +150,8 @@ static enum xp_status render(struct xp_span merged, const struct tool_args *args
     return facts_ok(hosts, err);
 }
 
-const struct tool tool_kernel_utilization = {
-    .id = "kernel_utilization", .map = map, .merge = facts_merge, .render = render};
+const struct tool tool_kernel_utilization = {.id = "kernel_utilization",
+                                             .map = map,
+                                             .merge = facts_merge,
+                                             .render = render,
+                                             .report = &report_kernel_utilization};

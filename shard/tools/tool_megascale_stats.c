@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "shard/tools/perfetto.h"
+#include "shard/tools/reports_more.h"
 #include "shard/tools/slack_facts.h"
 #include "shard/tools/table.h"
 
@@ -172,5 +173,9 @@ static enum xp_status render(struct xp_span merged, const struct tool_args *args
     return st;
 }
 
-const struct tool tool_megascale_stats = {
-    .id = "megascale_stats", .tolerant = true, .map = map, .merge = facts_merge, .render = render};
+const struct tool tool_megascale_stats = {.id = "megascale_stats",
+                                          .tolerant = true,
+                                          .map = map,
+                                          .merge = facts_merge,
+                                          .render = render,
+                                          .report = &report_megascale_stats};

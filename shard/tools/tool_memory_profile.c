@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "shard/tools/memory_facts.h"
+#include "shard/tools/reports_more.h"
 
 struct writer {
     struct xp_json j;
@@ -213,5 +214,8 @@ static enum xp_status render(struct xp_span merged, const struct tool_args *args
     return XP_OK;
 }
 
-const struct tool tool_memory_profile = {
-    .id = "memory_profile", .map = map, .merge = facts_merge, .render = render};
+const struct tool tool_memory_profile = {.id = "memory_profile",
+                                         .map = map,
+                                         .merge = facts_merge,
+                                         .render = render,
+                                         .report = &report_memory_profile};

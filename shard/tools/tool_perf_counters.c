@@ -3,15 +3,13 @@
 
 #include "shard/tools/facts.h"
 #include "shard/tools/profile.h"
+#include "shard/tools/reports_more.h"
 #include "shard/tools/table.h"
 #include "shard/tools/tpu_counters.h"
 
 enum { CHIP, DEVICE, VALUE, DESCRIPTION, SETS };
 static const char *const names[] = {"global_chip_id", "device_id", "counter_value",
                                     "performance_counter_description", "performance_counter_sets"};
-
-/* The facts: ROW and a row's values, for each; then END. */
-enum { END, ROW };
 
 struct named;
 
@@ -88,7 +86,7 @@ static enum xp_status map_event(struct work *w, const struct part_line *line,
     const struct named *named = name_of(w, &p->planes[line->plane], ev->name);
     if (!named)
         return xp_fail(err, XP_BUSY, 0, "no memory left for the counters' names");
-    facts_u64(w->f, ROW);
+    facts_u64(w->f, PERF_COUNTERS_ROW);
     facts_i64(w->f, w->chip);
     facts_text(w->f, part_str(p, line->name));
     facts_i64(w->f, line->id);
@@ -125,7 +123,7 @@ static enum xp_status map_planes(struct work *w, struct xp_error *err)
         if (profile_is_tpu(name) || profile_is_gpu(name))
             XP_TRY(map_plane(w, &p->planes[k], err));
     }
-    facts_u64(w->f, END);
+    facts_u64(w->f, PERF_COUNTERS_END);
     return XP_OK;
 }
 
@@ -135,19 +133,27 @@ static bool wants_names(const struct tool_args *args)
     return tool_arg(args, "names_only", &v) && xp_span_eq(v, XP_SPAN_LIT("1"));
 }
 
-static enum xp_status map(const struct tool_host *host, const struct tool_args *args,
-                          struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
+enum xp_status perf_counters_map_any(const struct tool_host *host, const struct tool_args *args,
+                                     struct xp_arena *a, struct xp_span *partial,
+                                     struct xp_error *err)
 {
     struct facts_out f;
     struct work w = {.host = host, .a = a, .f = &f};
-    if (wants_names(args) || !profile_readable(host->part))
-        return facts_unreadable(host, a, partial, err);
+    (void)args;
     XP_TRY(facts_begin(&f, a, err));
     enum xp_status st = map_planes(&w, err);
     if (st == XP_OK)
         return facts_end(&f, host, a, partial, err);
     facts_drop(&f);
     return st;
+}
+
+static enum xp_status map(const struct tool_host *host, const struct tool_args *args,
+                          struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
+{
+    if (wants_names(args) || !profile_readable(host->part))
+        return facts_unreadable(host, a, partial, err);
+    return perf_counters_map_any(host, args, a, partial, err);
 }
 
 /* --- the table --- */
@@ -200,7 +206,8 @@ static enum xp_status render(struct xp_span merged, const struct tool_args *args
     table_begin(&t);
     put_columns(&t);
     for (size_t i = 0; i < n; i++) {
-        while (hosts[i].readable && facts_get_u64(&hosts[i]) == ROW && !out_cancelled(out))
+        while (hosts[i].readable && facts_get_u64(&hosts[i]) == PERF_COUNTERS_ROW &&
+               !out_cancelled(out))
             put_row(&t, &hosts[i]);
         XP_TRY(facts_ok(&hosts[i], err));
     }
@@ -209,5 +216,9 @@ static enum xp_status render(struct xp_span merged, const struct tool_args *args
     return XP_OK;
 }
 
-const struct tool tool_perf_counters = {
-    .id = "perf_counters", .tolerant = true, .map = map, .merge = facts_merge, .render = render};
+const struct tool tool_perf_counters = {.id = "perf_counters",
+                                        .tolerant = true,
+                                        .map = map,
+                                        .merge = facts_merge,
+                                        .render = render,
+                                        .report = &report_perf_counters};

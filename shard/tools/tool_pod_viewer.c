@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "shard/tools/reports_more.h"
 #include "shard/tools/session.h"
 
 /* What each core did in each step, for comparing cores. */
@@ -217,4 +218,5 @@ const struct tool tool_pod_viewer = {
     .map = session_map,
     .merge = session_merge,
     .render = render,
+    .report = &report_pod_viewer,
 };

@@ -1,5 +1,6 @@
 /* How busy each unit of a TPU was, from its hardware counters. */
 #include "shard/tools/counter_facts.h"
+#include "shard/tools/reports_more.h"
 #include "shard/tools/table.h"
 
 static void put_columns(struct tables *t)
@@ -64,4 +65,5 @@ const struct tool tool_utilization_viewer = {.id = "utilization_viewer",
                                              .tolerant = true,
                                              .map = counter_facts_map,
                                              .merge = facts_merge,
-                                             .render = render};
+                                             .render = render,
+                                             .report = &report_utilization_viewer};

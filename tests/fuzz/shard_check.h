@@ -199,7 +199,55 @@ static const char *const tool_ids[] = {
 };
 #define TOOLS (sizeof tool_ids / sizeof tool_ids[0])
 
-/* Every tool, whole and by a window; then XProf's lists. */
+/* Pages of modules, by the names that the profile has. */
+static void ask_modules(struct part *p)
+{
+    static const char *const types[] = {"graph", "short_txt", "long_txt", "pbtxt", "adj_nodes"};
+    struct tool_host host = {.part = p, .name = xp_span_str("host")};
+    struct tool_arg v[] = {{xp_span_str("module_name"), {0}},
+                           {xp_span_str("type"), {0}},
+                           {xp_span_str("node_name"), xp_span_str("fusion")},
+                           {xp_span_str("graph_width"), xp_span_str("3")}};
+    struct tool_args args = {v, 4, false};
+    int asked = 0;
+    for (uint32_t i = 0; i < p->nplanes; i++) {
+        const struct part_plane *pl = &p->planes[i];
+        if (!xp_span_eq(part_str(p, pl->name), xp_span_str("/host:metadata")))
+            continue;
+        for (uint32_t k = 0; k < pl->nevmeta && asked < 2; k++, asked++) {
+            v[0].value = part_str(p, pl->evmeta[k].name);
+            ASK(tool_run(tool_find(xp_span_str("memory_viewer")), &host, 1, &args, a, &o, &err));
+            for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+                v[1].value = xp_span_str(types[t]);
+                ASK(tool_run(tool_find(xp_span_str("graph_viewer")), &host, 1, &args, a, &o, &err));
+            }
+        }
+    }
+}
+
+static enum xp_status report(const struct tool *t, struct part *p, struct xp_arena *a,
+                             struct out *o, struct xp_error *err)
+{
+    struct tool_host host = {.part = p, .name = xp_span_str("host")};
+    struct report_host source = {.name = host.name};
+    struct tool_report r = tool_report_of(t);
+    struct tool_args none = {0};
+    struct xp_span merged = {0}, one = {0};
+    XP_TRY(r.map(&host, &none, a, &one, err));
+    XP_TRY(r.merge(merged, one, a, &merged, err));
+    return tool_report_run(t, &source, 1, merged, &none, a, o, err);
+}
+
+static void ask_reports(struct part *p)
+{
+    for (size_t i = 0; i < TOOLS; i++) {
+        const struct tool *t = tool_find(xp_span_str(tool_ids[i]));
+        if (t->report)
+            ASK(report(t, p, a, &o, &err));
+    }
+}
+
+/* Every tool, whole and by a window; pages of modules, reports; then XProf's lists. */
 static void ask_tools(struct part *p, uint8_t a0, uint8_t a1)
 {
     static const char *const numbers[] = {"0", "1", "-1", "0.000001", "1e300", "nan", "9", "x"};
@@ -218,6 +266,8 @@ static void ask_tools(struct part *p, uint8_t a0, uint8_t a1)
         ASK(tool_run(t, &host, 1, &whole, a, &o, &err));
         ASK(tool_run(t, &host, 1, &part, a, &o, &err));
     }
+    ask_modules(p);
+    ask_reports(p);
     ASK(xprof_run_tools(&host, 1, &o, &err));
     ASK(xprof_module_list(&host, 1, a, &o, &err));
 }

@@ -1,0 +1,316 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "shard/tools/inference_facts.h"
+#include "shard/tools/reports_more.h"
+
+/* Where does the time of a request go, and how well are requests put into batches? */
+
+#define NO_REQUESTS                                                                                \
+    "the profile has no requests: it is not of a model server, or was captured without the "       \
+    "host's "                                                                                      \
+    "events (host_tracer_level=2)"
+
+static const double percents[] = {0, 10, 25, 50, 75, 90, 95, 99, 99.9, 100};
+#define PERCENTS (sizeof percents / sizeof *percents)
+
+struct view {
+    struct inference inf;
+    struct facts *hosts;
+    size_t nhosts;
+    size_t nrequests, nbatches;
+    const struct inference_request *requests; /* by how long they took */
+    const struct inference_batch *batches;
+};
+
+static uint64_t lasted(int64_t begin_ps, int64_t end_ps)
+{
+    return end_ps > begin_ps ? (uint64_t)end_ps - (uint64_t)begin_ps : 0;
+}
+
+static struct report_cell host_of(const struct view *v, uint32_t index)
+{
+    for (size_t i = 0; i < v->nhosts; i++)
+        if (v->hosts[i].index == index)
+            return report_of_text(v->hosts[i].host);
+    return report_none();
+}
+
+static struct report_cell model_of(const struct view *v, int32_t model)
+{
+    return model < 0 ? report_none()
+                     : report_of_text(xp_strpool_get(&v->inf.models, (uint32_t)model + 1));
+}
+
+/* --- requests --- */
+
+#define PARTS                                                                                      \
+    {"preprocess", "Host, before", "ps", REPORT_COL_NUMBER, true, "work on the host before"},      \
+        {"formation", "Batching", "ps", REPORT_COL_NUMBER, true, "being put into a batch"},        \
+        {"runtime", "Runtime", "ps", REPORT_COL_NUMBER, true, "launching programs"},               \
+        {"to_device", "To device", "ps", REPORT_COL_NUMBER, true, "copies to the device"},         \
+        {"compute", "Device", "ps", REPORT_COL_NUMBER, true, "programs ran"},                      \
+        {"to_host", "To host", "ps", REPORT_COL_NUMBER, true, "copies back"},                      \
+        {"postprocess", "Host, after", "ps", REPORT_COL_NUMBER, true, "work on the host after"},   \
+    {                                                                                              \
+        "idle", "Nothing", "ps", REPORT_COL_NUMBER, true, "no event tells what it waited for"      \
+    }
+
+static const uint8_t parts[] = {INFERENCE_PREPROCESS,  INFERENCE_FORMATION, INFERENCE_RUNTIME,
+                                INFERENCE_TO_DEVICE,   INFERENCE_COMPUTE,   INFERENCE_TO_HOST,
+                                INFERENCE_POSTPROCESS, INFERENCE_IDLE};
+#define NPARTS (sizeof parts)
+
+static const struct report_column request_columns[] = {
+    {"host", "Host", "", REPORT_COL_TEXT, false, "name of the profile's file"},
+    {"request", "Request", "", REPORT_COL_NUMBER, false, "its group"},
+    {"model", "Model", "", REPORT_COL_TEXT, false, "as the server names it"},
+    {"latency", "Latency", "ps", REPORT_COL_NUMBER, true, "from its begin to its end"},
+    {"size", "Size", "count", REPORT_COL_NUMBER, true, "of its input, where batches are made"},
+    {"delay", "Delay", "ps", REPORT_COL_NUMBER, true, "until its first batch began"},
+    PARTS,
+    {"first_begin_ps", "Begin", "ps", REPORT_COL_NUMBER, false, "in the profile"},
+};
+
+/* What no other part explains is nothing that an event tells of. */
+static uint64_t part_of(const struct inference_request *q, uint8_t part)
+{
+    uint64_t all = lasted(q->begin_ps, q->end_ps), told = 0;
+    if (part != INFERENCE_IDLE)
+        return q->part_ps[part];
+    for (int k = INFERENCE_IDLE + 1; k < INFERENCE_PARTS; k++)
+        told += q->part_ps[k];
+    return all > told ? all - told : 0;
+}
+
+static void put_parts(const struct inference_request *q, struct report_cell *c)
+{
+    for (size_t k = 0; k < NPARTS; k++)
+        c[k] = report_of_u64(part_of(q, parts[k]));
+}
+
+static void request_row(void *ctx, uint64_t i, struct report_cell *c)
+{
+    const struct view *v = ctx;
+    const struct inference_request *q = &v->requests[i];
+    c[0] = host_of(v, q->host);
+    c[1] = report_of_i64(q->group);
+    c[2] = model_of(v, q->model);
+    c[3] = report_of_u64(lasted(q->begin_ps, q->end_ps));
+    c[4] = q->size > 0 ? report_of_i64(q->size) : report_none();
+    c[5] = q->nbatches ? report_of_i64(q->delay_ps) : report_none();
+    put_parts(q, c + 6);
+    c[6 + NPARTS] = report_of_i64(q->begin_ps);
+}
+
+/* The request at which so many percent took no longer. */
+static const struct inference_request *at_percent(const struct view *v, double percent)
+{
+    size_t k = (size_t)(percent / 100 * (double)v->nrequests + 0.999999);
+    return &v->requests[k ? (k <= v->nrequests ? k - 1 : v->nrequests - 1) : 0];
+}
+
+static const struct report_column percent_columns[] = {
+    {"percentile", "Percentile", "", REPORT_COL_NUMBER, false,
+     "percent of all requests took no longer"},
+    {"latency", "Latency", "ps", REPORT_COL_NUMBER, false, "of the request there"},
+    PARTS,
+    {"request", "Request", "", REPORT_COL_NUMBER, false, "its group"},
+};
+
+static void percent_row(void *ctx, uint64_t i, struct report_cell *c)
+{
+    const struct inference_request *q = at_percent(ctx, percents[i]);
+    c[0] = report_of_double(percents[i]);
+    c[1] = report_of_u64(lasted(q->begin_ps, q->end_ps));
+    put_parts(q, c + 2);
+    c[2 + NPARTS] = report_of_i64(q->group);
+}
+
+static void percent_point(void *ctx, uint64_t i, struct report_cell *x, struct report_cell *y)
+{
+    const struct inference_request *q = at_percent(ctx, percents[i]);
+    *x = report_of_double(percents[i]);
+    put_parts(q, y);
+}
+
+/* --- batches --- */
+
+static const struct report_column batch_columns[] = {
+    {"host", "Host", "", REPORT_COL_TEXT, false, "name of the profile's file"},
+    {"batch", "Batch", "", REPORT_COL_NUMBER, false, "its group"},
+    {"model", "Model", "", REPORT_COL_TEXT, false, "as the server names it"},
+    {"latency", "Latency", "ps", REPORT_COL_NUMBER, true, "from its begin to its end"},
+    {"size", "Size", "count", REPORT_COL_NUMBER, true, "with padding"},
+    {"padding", "Padding", "count", REPORT_COL_NUMBER, true, "of it, empty"},
+    {"used", "Used", "fraction", REPORT_COL_NUMBER, false, "1 - padding / size"},
+    {"delay", "Delay", "ps", REPORT_COL_NUMBER, true, "since its first request began"},
+    {"compute", "Device", "ps", REPORT_COL_NUMBER, true, "programs ran"},
+    {"first_begin_ps", "Begin", "ps", REPORT_COL_NUMBER, false, "in the profile"},
+};
+
+static void batch_row(void *ctx, uint64_t i, struct report_cell *c)
+{
+    const struct view *v = ctx;
+    const struct inference_batch *b = &v->batches[i];
+    c[0] = host_of(v, b->host);
+    c[1] = report_of_i64(b->group);
+    c[2] = model_of(v, b->model);
+    c[3] = report_of_u64(lasted(b->begin_ps, b->end_ps));
+    c[4] = b->size > 0 ? report_of_i64(b->size) : report_none();
+    c[5] = b->size > 0 ? report_of_i64(b->padding) : report_none();
+    c[6] = report_ratio((double)b->size - (double)b->padding, (double)b->size);
+    c[7] = report_of_i64(b->delay_ps);
+    c[8] = report_of_u64(b->device_ps);
+    c[9] = report_of_i64(b->begin_ps);
+}
+
+/* --- metrics --- */
+
+static void request_metrics(struct report *r, const struct view *v)
+{
+    static const char *const ids[] = {"requests", "latency_mean", "latency_p50", "latency_p99",
+                                      "request_rate"};
+    static const double at[] = {0, 0, 50, 99};
+    uint64_t sum = 0;
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    if (!v->nrequests) {
+        for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+            report_na(r, ids[i], NO_REQUESTS);
+        return;
+    }
+    for (size_t i = 0; i < v->nrequests; i++) {
+        const struct inference_request *q = &v->requests[i];
+        sum += lasted(q->begin_ps, q->end_ps);
+        first = q->begin_ps < first ? q->begin_ps : first;
+        last = q->end_ps > last ? q->end_ps : last;
+    }
+    report_u64(r, ids[0], v->nrequests, NULL);
+    report_u64(r, ids[1], sum / v->nrequests, NULL);
+    for (int i = 2; i < 4; i++) {
+        const struct inference_request *q = at_percent(v, at[i]);
+        report_u64(r, ids[i], lasted(q->begin_ps, q->end_ps), NULL);
+    }
+    report_metric(r, ids[4], report_ratio((double)v->nrequests * 1e12, (double)lasted(first, last)),
+                  "the requests take no time", NULL, NULL);
+}
+
+static void batch_metrics(struct report *r, const struct view *v)
+{
+    double size = 0, padding = 0;
+    for (size_t i = 0; i < v->nbatches; i++) {
+        size += v->batches[i].size > 0 ? (double)v->batches[i].size : 0;
+        padding += v->batches[i].size > 0 ? (double)v->batches[i].padding : 0;
+    }
+    if (v->nbatches)
+        report_u64(r, "batches", v->nbatches, NULL);
+    else
+        report_na(r, "batches", "the server puts no requests into batches, or does not say so");
+    report_metric(r, "padding_fraction", report_ratio(padding, size),
+                  "no batch tells its size and padding", NULL, NULL);
+}
+
+static void verdict(struct report *r, const struct view *v)
+{
+    static const char *const words[INFERENCE_PARTS] = {
+        [INFERENCE_IDLE] = "waiting for what no event tells",
+        [INFERENCE_PREPROCESS] = "the host's work before",
+        [INFERENCE_POSTPROCESS] = "the host's work after",
+        [INFERENCE_FORMATION] = "being put into batches",
+        [INFERENCE_RUNTIME] = "launching programs",
+        [INFERENCE_TO_DEVICE] = "copies to the device",
+        [INFERENCE_TO_HOST] = "copies to the host",
+        [INFERENCE_COMPUTE] = "the device's work"};
+    double sum[INFERENCE_PARTS] = {0}, all = 0;
+    int most = 0;
+    for (size_t i = 0; i < v->nrequests; i++)
+        for (int k = 0; k < INFERENCE_PARTS; k++)
+            sum[k] += (double)part_of(&v->requests[i], (uint8_t)k);
+    for (int k = 0; k < INFERENCE_PARTS; k++) {
+        all += sum[k];
+        most = sum[k] > sum[most] ? k : most;
+    }
+    if (all > 0)
+        report_verdict(r, "%.1f %% of the requests' time is %s.", 100 * sum[most] / all,
+                       words[most]);
+}
+
+static void tables(struct report *r, struct view *v)
+{
+    static const char *const names[] = {"before", "batching", "runtime", "to device",
+                                        "device", "to host",  "after",   "nothing"};
+    report_table(r,
+                 &(struct report_rows){.id = "percentiles",
+                                       .title = "Latency",
+                                       .columns = percent_columns,
+                                       .ncolumns = sizeof percent_columns / sizeof *percent_columns,
+                                       .n = v->nrequests ? PERCENTS : 0,
+                                       .row = percent_row,
+                                       .ctx = v});
+    report_table(r,
+                 &(struct report_rows){.id = "requests",
+                                       .title = "Requests",
+                                       .columns = request_columns,
+                                       .ncolumns = sizeof request_columns / sizeof *request_columns,
+                                       .n = v->nrequests,
+                                       .row = request_row,
+                                       .ctx = v,
+                                       .sort = "latency",
+                                       .descending = true});
+    report_link(r, "requests", "request");
+    report_table(r, &(struct report_rows){.id = "batches",
+                                          .title = "Batches",
+                                          .columns = batch_columns,
+                                          .ncolumns = sizeof batch_columns / sizeof *batch_columns,
+                                          .n = v->nbatches,
+                                          .row = batch_row,
+                                          .ctx = v,
+                                          .sort = "latency",
+                                          .descending = true});
+    report_link(r, "batches", "batch");
+    report_series(r, &(struct report_points){.id = "breakdown",
+                                             .title = "What requests spend their time on",
+                                             .x_label = "percentile",
+                                             .x_unit = "",
+                                             .y_label = "Time",
+                                             .y_unit = "ps",
+                                             .kind = "stack",
+                                             .names = names,
+                                             .nnames = NPARTS,
+                                             .n = v->nrequests ? PERCENTS : 0,
+                                             .point = percent_point,
+                                             .ctx = v});
+}
+
+static enum xp_status write_report(struct xp_span merged, const struct tool_args *args,
+                                   struct report *r, struct xp_error *err)
+{
+    struct view v = {0};
+    (void)args;
+    XP_TRY(facts_open(merged, r->a, &v.hosts, &v.nhosts, err));
+    if (!inference_init(&v.inf, r->a))
+        return xp_fail(err, XP_BUSY, 0, "no memory left for the requests");
+    enum xp_status st = XP_OK;
+    for (size_t i = 0; i < v.nhosts && st == XP_OK; i++)
+        st = inference_facts_add(&v.inf, &v.hosts[i], err);
+    if (st == XP_OK) {
+        inference_sort(&v.inf);
+        v.requests = v.inf.requests.p;
+        v.nrequests = v.inf.requests.n;
+        v.batches = v.inf.batches.p;
+        v.nbatches = v.inf.batches.n;
+        verdict(r, &v);
+        request_metrics(r, &v);
+        batch_metrics(r, &v);
+        tables(r, &v);
+    }
+    inference_fini(&v.inf);
+    return st;
+}
+
+const struct tool_report report_inference_profile = {
+    .question = "Where does the time of a request go, and how well are requests batched?",
+    .map = inference_facts_map_any,
+    .merge = facts_merge,
+    .write = write_report,
+};

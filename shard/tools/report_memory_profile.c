@@ -1,0 +1,285 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "shard/tools/memory_facts.h"
+#include "shard/tools/reports_more.h"
+
+/* How does the allocators' use move over time, what is alive at the peak, does it grow? */
+
+#define SERIES_MAX 8 /* allocators that are drawn: those with the highest peaks */
+#define NO_EVENTS                                                                                  \
+    "the profile has no allocations: capture with host_tracer_level=2 or higher, on a runtime "    \
+    "whose allocator reports them"
+
+struct pool {
+    struct xp_span host;
+    const struct memory_fact_allocator *al;
+};
+
+struct live {
+    const struct pool *pool;
+    const struct memory_fact_active *row;
+    char type[MEMORY_TYPE_TEXT];
+};
+
+struct view {
+    struct pool *pools; /* of all hosts, highest peak first */
+    size_t npools;
+    struct live *live;
+    size_t nlive;
+    uint64_t events;
+};
+
+static uint64_t bytes_of(int64_t v)
+{
+    return v > 0 ? (uint64_t)v : 0;
+}
+
+/* --- tables --- */
+
+static const struct report_column pool_columns[] = {
+    {"host", "Host", "", REPORT_COL_TEXT, false, "name of the profile's file"},
+    {"allocator", "Allocator", "", REPORT_COL_TEXT, false, "as the profile names it"},
+    {"peak", "Peak", "bytes", REPORT_COL_BYTES, false, "most that was in use in the profile"},
+    {"peak_at", "Peak at", "ps", REPORT_COL_NUMBER, false, "since the begin of its line"},
+    {"heap", "Heap", "bytes", REPORT_COL_BYTES, false, "of the peak"},
+    {"stack", "Stack", "bytes", REPORT_COL_BYTES, false, "of the peak: reserved by programs"},
+    {"free", "Free", "bytes", REPORT_COL_BYTES, false, "at the peak"},
+    {"fragmentation", "Fragmentation", "fraction", REPORT_COL_NUMBER, false,
+     "of the free memory, at the peak: 1 - largest free piece / free"},
+    {"lifetime_peak", "Peak before", "bytes", REPORT_COL_BYTES, false,
+     "since the process began, as its allocator says"},
+    {"allocations", "Allocations", "count", REPORT_COL_NUMBER, true, "all of the profile"},
+    {"frees", "Deallocations", "count", REPORT_COL_NUMBER, true, "all of the profile"},
+    {"allocated", "Allocated", "bytes", REPORT_COL_BYTES, true, "by all of them"},
+    {"growth", "Growth", "bytes", REPORT_COL_NUMBER, true,
+     "in use at the last event less at the first that are shown"},
+};
+
+static int64_t used(const struct memory_fact *f)
+{
+    return (int64_t)((uint64_t)f->reserved + (uint64_t)f->heap);
+}
+
+static void pool_row(void *ctx, uint64_t i, struct report_cell *c)
+{
+    const struct pool *p = &((const struct view *)ctx)->pools[i];
+    const struct memory_fact_allocator *al = p->al;
+    c[0] = report_of_text(p->host);
+    c[1] = report_of_text(al->name);
+    c[2] = report_of_u64(bytes_of(al->peak.bytes));
+    c[3] = report_of_i64(al->peak.time_ps);
+    c[4] = report_of_u64(bytes_of(al->peak.heap));
+    c[5] = report_of_u64(bytes_of(al->peak.reserved));
+    c[6] = report_of_u64(bytes_of(al->peak.available));
+    c[7] = al->peak.fragmentation >= 0 ? report_of_double(al->peak.fragmentation) : report_none();
+    c[8] = al->peak.lifetime > 0 ? report_of_i64(al->peak.lifetime) : report_none();
+    c[9] = report_of_u64(al->allocations);
+    c[10] = report_of_u64(al->frees);
+    c[11] = report_of_u64(al->allocated_bytes);
+    c[12] = al->ntimeline > 1
+                ? report_of_i64((int64_t)((uint64_t)used(&al->timeline[al->ntimeline - 1]) -
+                                          (uint64_t)used(&al->timeline[0])))
+                : report_none();
+}
+
+static const struct report_column live_columns[] = {
+    {"host", "Host", "", REPORT_COL_TEXT, false, "name of the profile's file"},
+    {"allocator", "Allocator", "", REPORT_COL_TEXT, false, ""},
+    {"op", "Op", "", REPORT_COL_TEXT, false, "that allocated it, as the framework names it"},
+    {"total", "Bytes", "bytes", REPORT_COL_BYTES, true, "of all equal ones"},
+    {"size", "Size", "bytes", REPORT_COL_BYTES, false, "of one"},
+    {"requested", "Requested", "bytes", REPORT_COL_BYTES, false, "of one, before rounding"},
+    {"count", "Count", "count", REPORT_COL_NUMBER, true, "equal ones"},
+    {"region", "Region", "", REPORT_COL_TEXT, false, "output, temp, persist/dynamic, stack"},
+    {"type", "Type", "", REPORT_COL_TEXT, false, "of its elements"},
+    {"shape", "Shape", "", REPORT_COL_TEXT, false, ""},
+    {"explained", "Seen", "", REPORT_COL_BOOL, false,
+     "its allocation is in the profile; else it was made before"},
+};
+
+static struct report_cell text_or_none(struct xp_span s)
+{
+    return s.n && !xp_span_eq(s, XP_SPAN_LIT("unknown")) ? report_of_text(s) : report_none();
+}
+
+static void live_row(void *ctx, uint64_t i, struct report_cell *c)
+{
+    const struct live *l = &((const struct view *)ctx)->live[i];
+    const struct memory_fact *f = &l->row->fact;
+    uint64_t total;
+    c[0] = report_of_text(l->pool->host);
+    c[1] = report_of_text(l->pool->al->name);
+    c[2] = text_or_none(f->op);
+    c[3] = __builtin_mul_overflow(bytes_of(f->allocated), l->row->count, &total)
+               ? report_none()
+               : report_of_u64(total);
+    c[4] = report_of_u64(bytes_of(f->allocated));
+    c[5] = report_of_u64(bytes_of(f->requested));
+    c[6] = report_of_u64(l->row->count);
+    c[7] = text_or_none(f->region);
+    c[8] = l->type[0] && f->type ? report_of_text(xp_span_str(l->type)) : report_none();
+    c[9] = text_or_none(f->shape);
+    c[10] = report_of_bool(l->row->special < 0);
+}
+
+static void point(void *ctx, uint64_t i, struct report_cell *x, struct report_cell *y)
+{
+    const struct memory_fact *f = &((const struct memory_fact_allocator *)ctx)->timeline[i];
+    *x = report_of_i64(f->time_ps);
+    y[0] = report_of_i64(f->reserved);
+    y[1] = report_of_i64(f->heap);
+    y[2] = report_of_i64(f->available);
+}
+
+static void draw(struct report *r, const struct view *v)
+{
+    static const char *const names[] = {"stack", "heap", "free"};
+    for (size_t i = 0; i < v->npools && i < SERIES_MAX; i++) {
+        const struct pool *p = &v->pools[i];
+        char id[24], *title = xp_arena_alloc(r->a, 256), *own = xp_arena_alloc(r->a, sizeof id);
+        if (!title || !own)
+            return;
+        snprintf(own, sizeof id, "memory_%zu", i);
+        snprintf(title, 256, "%.*s, %.*s", (int)(p->al->name.n < 100 ? p->al->name.n : 100),
+                 (const char *)p->al->name.p, (int)(p->host.n < 100 ? p->host.n : 100),
+                 (const char *)p->host.p);
+        report_series(r, &(struct report_points){.id = own,
+                                                 .title = title,
+                                                 .x_label = "time",
+                                                 .x_unit = "ps",
+                                                 .y_label = "Memory",
+                                                 .y_unit = "bytes",
+                                                 .kind = "stack",
+                                                 .names = names,
+                                                 .nnames = 3,
+                                                 .n = p->al->ntimeline,
+                                                 .point = point,
+                                                 .ctx = (void *)p->al});
+        if (p->al->allocations + p->al->frees > p->al->ntimeline)
+            report_note(r, REPORT_INFO, "memory_reduced",
+                        "%.*s: %zu points of %" PRIu64 " events, the highest of each stretch.",
+                        (int)(p->al->name.n < 100 ? p->al->name.n : 100),
+                        (const char *)p->al->name.p, p->al->ntimeline,
+                        p->al->allocations + p->al->frees);
+    }
+}
+
+/* --- all hosts --- */
+
+static int by_peak(const void *a, const void *b)
+{
+    const struct pool *x = a, *y = b;
+    if (x->al->peak.bytes != y->al->peak.bytes)
+        return x->al->peak.bytes > y->al->peak.bytes ? -1 : 1;
+    int c = xp_span_cmp(x->host, y->host);
+    return c ? c : xp_span_cmp(x->al->name, y->al->name);
+}
+
+static enum xp_status no_memory(struct xp_error *err)
+{
+    return xp_fail(err, XP_BUSY, 0, "no memory left for the memory profile");
+}
+
+static enum xp_status gather(struct view *v, struct facts *hosts, size_t n, struct xp_arena *a,
+                             struct xp_error *err)
+{
+    struct memory_facts *m = xp_arena_alloc(a, (n + 1) * sizeof *m);
+    size_t nlive = 0;
+    if (!m)
+        return no_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        XP_TRY(memory_facts_read(&hosts[i], a, &m[i], err));
+        v->npools += m[i].nallocators;
+        for (size_t k = 0; k < m[i].nallocators; k++)
+            nlive += m[i].allocators[k].nactive;
+    }
+    v->pools = xp_arena_alloc(a, (v->npools + 1) * sizeof *v->pools);
+    v->live = xp_arena_alloc(a, (nlive + 1) * sizeof *v->live);
+    if (!v->pools || !v->live)
+        return no_memory(err);
+    v->npools = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < m[i].nallocators; k++)
+            v->pools[v->npools++] = (struct pool){hosts[i].host, &m[i].allocators[k]};
+    if (v->npools)
+        qsort(v->pools, v->npools, sizeof *v->pools, by_peak);
+    for (size_t i = 0; i < v->npools; i++) {
+        const struct memory_fact_allocator *al = v->pools[i].al;
+        v->events += al->allocations + al->frees;
+        for (size_t k = 0; k < al->nactive; k++) {
+            struct live *l = &v->live[v->nlive++];
+            *l = (struct live){.pool = &v->pools[i], .row = &al->active[k]};
+            memory_type_text(al->active[k].fact.type, l->type);
+        }
+    }
+    return XP_OK;
+}
+
+static void metrics(struct report *r, const struct view *v)
+{
+    if (!v->npools) {
+        report_na(r, "peak_memory", NO_EVENTS);
+        report_na(r, "capacity_memory", NO_EVENTS);
+        report_na(r, "memory_events", NO_EVENTS);
+        return;
+    }
+    const struct pool *top = &v->pools[0], *low = &v->pools[v->npools - 1];
+    struct report_spread spread = {.min = (double)low->al->peak.bytes,
+                                   .max = (double)top->al->peak.bytes,
+                                   .max_host = top->host,
+                                   .whole = true};
+    report_metric(r, "peak_memory", report_of_u64(bytes_of(top->al->peak.bytes)), NULL,
+                  "of the allocator with the highest; spread over allocators", &spread);
+    if (top->al->peak.capacity > 0)
+        report_u64(r, "capacity_memory", bytes_of(top->al->peak.capacity), NULL);
+    else
+        report_na(r, "capacity_memory", "the allocator does not say how much is free");
+    report_u64(r, "memory_events", v->events, NULL);
+}
+
+static enum xp_status write_report(struct xp_span merged, const struct tool_args *args,
+                                   struct report *r, struct xp_error *err)
+{
+    struct view v = {0};
+    struct facts *hosts;
+    size_t n;
+    (void)args;
+    XP_TRY(facts_open(merged, r->a, &hosts, &n, err));
+    XP_TRY(gather(&v, hosts, n, r->a, err));
+    metrics(r, &v);
+    if (v.npools && v.pools[0].al->peak.capacity > 0)
+        report_verdict(r, "At its peak %.*s uses %.1f %% of its memory.",
+                       (int)(v.pools[0].al->name.n < 100 ? v.pools[0].al->name.n : 100),
+                       (const char *)v.pools[0].al->name.p,
+                       100 * (double)v.pools[0].al->peak.bytes /
+                           (double)v.pools[0].al->peak.capacity);
+    report_table(r, &(struct report_rows){.id = "allocators",
+                                          .title = "Allocators",
+                                          .columns = pool_columns,
+                                          .ncolumns = sizeof pool_columns / sizeof *pool_columns,
+                                          .n = v.npools,
+                                          .row = pool_row,
+                                          .ctx = &v,
+                                          .sort = "peak",
+                                          .descending = true});
+    report_table(r, &(struct report_rows){.id = "live",
+                                          .title = "Alive at the peak",
+                                          .columns = live_columns,
+                                          .ncolumns = sizeof live_columns / sizeof *live_columns,
+                                          .n = v.nlive,
+                                          .row = live_row,
+                                          .ctx = &v,
+                                          .sort = "total",
+                                          .descending = true});
+    draw(r, &v);
+    return XP_OK;
+}
+
+const struct tool_report report_memory_profile = {
+    .question = "How does memory use move over time, and what is alive at the peak?",
+    .map = memory_facts_map_any,
+    .merge = facts_merge,
+    .write = write_report,
+};
