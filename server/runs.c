@@ -38,10 +38,22 @@ void run_index_free(struct run_index *ri)
 
 /* --- one listing at a time --- */
 
-/* Counted from its start: listing takes at most half of one worker's time. */
-static uint64_t fresh_for(const struct run_listing *l)
+static bool any_remote(const struct run_index *ri)
 {
-    return l->took_ns * 2 > RUNS_FRESH_NS ? l->took_ns * 2 : RUNS_FRESH_NS;
+    for (size_t i = 0; i < ri->n_stores; i++)
+        if (xp_store_is_remote(ri->stores[i]))
+            return true;
+    return false;
+}
+
+/* Counted from its start: listing takes at most half of one worker's time, a quarter when it costs
+ * calls. */
+static uint64_t fresh_for(const struct run_index *ri)
+{
+    bool remote = any_remote(ri);
+    uint64_t least = remote ? RUNS_BUCKET_FRESH_NS : RUNS_FRESH_NS;
+    uint64_t share = ri->now->took_ns * (remote ? 4 : 2);
+    return share > least ? share : least;
 }
 
 static struct run_listing *take(struct run_listing *l)
@@ -60,7 +72,13 @@ static void list_now(struct run_index *ri)
     run_listing_unref(old);
     pthread_mutex_lock(&ri->lock);
     old = ri->now;
-    ri->now = l;
+    if (old && old->n && l->error.status != XP_OK && any_remote(ri)) {
+        old->made_ns = l->made_ns; /* a bucket that does not answer is not empty */
+        old->took_ns = l->took_ns;
+        old = l;
+    } else {
+        ri->now = l;
+    }
     ri->listing = false;
     pthread_cond_broadcast(&ri->listed);
     pthread_mutex_unlock(&ri->lock);
@@ -73,7 +91,7 @@ struct run_listing *run_index_listing(struct run_index *ri)
     pthread_mutex_lock(&ri->lock);
     while (!ri->now && ri->listing)
         pthread_cond_wait(&ri->listed, &ri->lock);
-    if (!ri->listing && (!ri->now || xp_now_ns() - ri->now->made_ns >= fresh_for(ri->now)))
+    if (!ri->listing && (!ri->now || xp_now_ns() - ri->now->made_ns >= fresh_for(ri)))
         list_now(ri);
     struct run_listing *l = take(ri->now);
     pthread_mutex_unlock(&ri->lock);
@@ -102,33 +120,51 @@ struct run_listing *run_index_listing_after_miss(struct run_index *ri)
 
 /* --- what is in a run --- */
 
-struct run_box *run_entry_box(struct run_index *ri, struct run_entry *e, bool for_list)
+/* Index locked: whether what is known will do. */
+static bool entry_will_do(const struct run_entry *e, bool for_list)
 {
-    pthread_mutex_lock(&ri->lock);
-    struct run_box *box = e->box;
-    if (box && ((for_list && run_entry_settled(e)) || xp_now_ns() - e->filled_ns < RUNS_FRESH_NS)) {
-        run_ref(&box->run);
-        pthread_mutex_unlock(&ri->lock);
-        return box;
-    }
-    pthread_mutex_unlock(&ri->lock);
+    uint64_t fresh =
+        for_list && xp_store_is_remote(e->store) ? RUNS_BUCKET_FRESH_NS : RUNS_FRESH_NS;
+    return e->box &&
+           ((for_list && run_entry_settled(e)) || e->filling || xp_now_ns() - e->filled_ns < fresh);
+}
 
-    struct run_folder f;
-    int64_t wall_ms = xp_wall_ms();
-    uint64_t ns = xp_now_ns();
-    run_folder_read(e->store, e->prefix, &f);
-    box = run_box_new(e->store, e->prefix, e->name, &f);
-    run_folder_fini(&f);
-
+void run_entry_take(struct run_index *ri, struct run_entry *e, struct run_folder *f, uint64_t ns,
+                    int64_t wall_ms)
+{
+    bool failed = f->error.status != XP_OK && xp_store_is_remote(e->store);
+    struct run_box *box = run_box_new(e->store, e->prefix, e->name, f);
     pthread_mutex_lock(&ri->lock);
     struct run_box *old = e->box;
-    e->box = box;
+    if (failed && old)
+        old = box;
+    else
+        e->box = box;
+    e->filling = false;
     e->filled_ns = ns;
     e->filled_wall_ms = wall_ms;
-    run_ref(&box->run);
     pthread_mutex_unlock(&ri->lock);
     if (old)
         run_unref(&old->run);
+}
+
+struct run_box *run_entry_box(struct run_index *ri, struct run_entry *e, bool for_list)
+{
+    pthread_mutex_lock(&ri->lock);
+    if (!entry_will_do(e, for_list)) {
+        struct run_folder f;
+        int64_t wall_ms = xp_wall_ms();
+        uint64_t ns = xp_now_ns();
+        e->filling = xp_store_is_remote(e->store);
+        pthread_mutex_unlock(&ri->lock);
+        run_folder_read(e->store, e->prefix, &f);
+        run_entry_take(ri, e, &f, ns, wall_ms);
+        run_folder_fini(&f);
+        pthread_mutex_lock(&ri->lock);
+    }
+    struct run_box *box = e->box;
+    run_ref(&box->run);
+    pthread_mutex_unlock(&ri->lock);
     return box;
 }
 
@@ -226,15 +262,53 @@ static void page_add(struct run_page *page, struct run_box *box, size_t limit, b
     }
 }
 
+/* Of a bucket: looks into the entries from i on that a page of `want` runs may show, several at
+ * once. Returns how far. */
+static size_t look_ahead(struct run_index *ri, struct run_listing *l, size_t i, const char *q,
+                         size_t want)
+{
+    struct run_entry *look[RUNS_AT_ONCE];
+    const char *prefixes[RUNS_AT_ONCE];
+    struct run_folder f[RUNS_AT_ONCE];
+    struct xp_store *store = l->entries[i].store;
+    int64_t wall_ms = xp_wall_ms();
+    uint64_t ns = xp_now_ns();
+    size_t n = 0;
+    if (!xp_store_is_remote(store))
+        return i + 1;
+    pthread_mutex_lock(&ri->lock);
+    for (; i < l->n && want && n < RUNS_AT_ONCE && l->entries[i].store == store; i++) {
+        struct run_entry *e = &l->entries[i];
+        if (!matches(e, q))
+            continue;
+        want--;
+        if (entry_will_do(e, true))
+            continue;
+        e->filling = true;
+        look[n] = e;
+        prefixes[n++] = e->prefix;
+    }
+    pthread_mutex_unlock(&ri->lock);
+    run_folders_read(store, prefixes, n, f);
+    for (size_t k = 0; k < n; k++) {
+        run_entry_take(ri, look[k], &f[k], ns, wall_ms);
+        run_folder_fini(&f[k]);
+    }
+    return i;
+}
+
 /* Fills the page from entry i on. Stops at the first run that has no room. */
 static void page_fill(struct run_index *ri, struct run_listing *l, size_t i, const char *q,
                       size_t limit, bool first, struct run_page *page)
 {
     const struct run_entry *last = NULL;
+    size_t looked = i;
     for (; i < l->n; i++) {
         struct run_entry *e = &l->entries[i];
         if (!matches(e, q))
             continue;
+        if (i >= looked)
+            looked = look_ahead(ri, l, i, q, limit + 1 - page->n);
         struct run_box *box = run_entry_box(ri, e, true);
         bool holds = box->run.n_hosts > 0;
         bool full = holds && page->n == limit;

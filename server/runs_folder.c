@@ -106,7 +106,7 @@ static void add_object(struct run_folder *f, const struct xp_store *s, const cha
     switch (kind) {
     case RUN_FILE_PLAIN:
     case RUN_FILE_GZ:
-        add_host(f, o, name, host_n, kind == RUN_FILE_GZ);
+        add_host(f, o, name, host_n, kind == RUN_FILE_GZ || o->gzip);
         return;
     case RUN_FILE_RIEGELI:
         RUNS_ROOM(f->riegeli, f->n_riegeli);
@@ -168,29 +168,53 @@ static void settle_hosts(struct run_folder *f)
         qsort(f->riegeli, n, sizeof *f->riegeli, compare_strings);
 }
 
-void run_folder_read(struct xp_store *s, const char *prefix, struct run_folder *f)
+/* Takes a page over and frees it; *token is then the next one's. False: there is none to read. */
+static bool take_page(struct xp_store *s, const char *prefix, struct xp_store_page *page,
+                      size_t *entries, char **token, struct run_folder *f)
+{
+    for (size_t i = 0; i < page->n; i++)
+        add_object(f, s, prefix, &page->items[i]);
+    f->seen.links_out += page->left_out;
+    *entries += page->n;
+    free(*token);
+    *token = page->next;
+    page->next = NULL;
+    xp_store_page_fini(page);
+    f->cut = *token && *entries >= RUNS_FOLDER_ENTRIES_MAX;
+    return *token && !f->cut;
+}
+
+/* The pages after the first, which was read: *err is what came of it. */
+static void read_on(struct xp_store *s, const char *prefix, struct xp_store_page *page,
+                    const struct xp_error *err, struct run_folder *f)
 {
     char *token = NULL;
     size_t entries = 0;
-    *f = (struct run_folder){0};
-    for (;;) {
-        struct xp_store_page page;
-        if (xp_store_list(s, prefix, true, token, 1000, &page, &f->error) != XP_OK)
-            break;
-        for (size_t i = 0; i < page.n; i++)
-            add_object(f, s, prefix, &page.items[i]);
-        f->seen.links_out += page.left_out;
-        entries += page.n;
-        free(token);
-        token = page.next;
-        page.next = NULL;
-        xp_store_page_fini(&page);
-        f->cut = token && entries >= RUNS_FOLDER_ENTRIES_MAX;
-        if (!token || f->cut)
-            break;
-    }
+    *f = (struct run_folder){.error = *err};
+    while (f->error.status == XP_OK && take_page(s, prefix, page, &entries, &token, f))
+        xp_store_list(s, prefix, true, token, 1000, page, &f->error);
     free(token);
     settle_hosts(f);
+}
+
+void run_folder_read(struct xp_store *s, const char *prefix, struct run_folder *f)
+{
+    struct xp_store_page page;
+    struct xp_error err = {0};
+    xp_store_list(s, prefix, true, NULL, 1000, &page, &err);
+    read_on(s, prefix, &page, &err, f);
+}
+
+void run_folders_read(struct xp_store *s, const char *const *prefixes, size_t n,
+                      struct run_folder *f)
+{
+    struct xp_store_page *pages = must(calloc(n ? n : 1, sizeof *pages));
+    struct xp_error *errs = must(calloc(n ? n : 1, sizeof *errs));
+    xp_store_list_each(s, prefixes, n, pages, errs);
+    for (size_t i = 0; i < n; i++)
+        read_on(s, prefixes[i], &pages[i], &errs[i], &f[i]);
+    free(pages);
+    free(errs);
 }
 
 void run_folder_fini(struct run_folder *f)

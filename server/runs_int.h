@@ -30,6 +30,14 @@
 #define RUNS_MISS_NS UINT64_C(250000000)
 /* Files not written to for that long are taken as they were listed, in lists. */
 #define RUNS_SETTLED_MS 10000
+/* The same for buckets, whose folders have no times: a run whose newest file is that old is looked
+ * at again for lists after a while only. Each look is a call that costs money. */
+#define RUNS_BUCKET_FRESH_NS UINT64_C(5000000000)
+#define RUNS_BUCKET_SETTLED_MS 600000
+#define RUNS_BUCKET_SETTLED_NS UINT64_C(300000000000)
+/* Runs of a bucket whose names tell no time that one listing looks into; the next one goes on. */
+#define RUNS_BUCKET_LOOKS_MAX 256
+#define RUNS_AT_ONCE 64 /* folders of a bucket asked for together */
 
 static inline void *must(void *p)
 {
@@ -90,6 +98,9 @@ struct run_folder {
 
 /* Never fails: a folder that cannot be read says so in `error`. */
 void run_folder_read(struct xp_store *s, const char *prefix, struct run_folder *f);
+/* Several at once: of a bucket, as many calls at a time as it bears. */
+void run_folders_read(struct xp_store *s, const char *const *prefixes, size_t n,
+                      struct run_folder *f);
 void run_folder_fini(struct run_folder *f);
 
 static inline bool run_folder_has_profiles(const struct run_folder *f)
@@ -122,6 +133,7 @@ struct run_entry {
     int64_t captured_ms;
     /* Of the index's lock: */
     struct run_box *box; /* what was in it, NULL: not looked yet */
+    bool filling;        /* somebody looks */
     uint64_t filled_ns;
     int64_t filled_wall_ms;
 };
@@ -169,6 +181,11 @@ struct run_listing *run_index_listing_after_miss(struct run_index *ri);
 /* What is in the entry, a reference; read again when older than a second, for lists only if its
  * files are young as well. */
 struct run_box *run_entry_box(struct run_index *ri, struct run_entry *e, bool for_list);
+
+/* Makes what is in `f`, which was read at that time, what the entry knows. A bucket that did not
+ * answer does not make it forget. */
+void run_entry_take(struct run_index *ri, struct run_entry *e, struct run_folder *f, uint64_t ns,
+                    int64_t wall_ms);
 
 char *run_span_dup(struct xp_span s);
 

@@ -18,6 +18,7 @@ struct todo {
     int depth;
     int64_t mtime_ms;
     bool link;
+    struct run_folder *read; /* what is in it, when it was read already */
 };
 
 struct scan {
@@ -27,6 +28,7 @@ struct scan {
     struct todo *todo;
     size_t head, n;
     size_t folders; /* read */
+    size_t looks;   /* into runs of buckets */
     int64_t wall_ms;
 };
 
@@ -34,10 +36,26 @@ struct scan {
 
 bool run_entry_settled(const struct run_entry *e)
 {
-    if (!e->box || !e->dir_mtime_ms)
+    if (!e->box)
+        return false;
+    if (xp_store_is_remote(e->store))
+        return e->box->newest_ms &&
+               e->filled_wall_ms - e->box->newest_ms > RUNS_BUCKET_SETTLED_MS &&
+               xp_now_ns() - e->filled_ns < RUNS_BUCKET_SETTLED_NS;
+    if (!e->dir_mtime_ms)
         return false;
     int64_t last = e->box->newest_ms > e->dir_mtime_ms ? e->box->newest_ms : e->dir_mtime_ms;
     return e->filled_wall_ms - last > RUNS_SETTLED_MS;
+}
+
+/* A bucket's folder does not say that it changed: what was seen a few minutes ago will do to find
+ * runs and their order; it is looked at again when a page shows it. */
+static bool will_do(const struct run_entry *e)
+{
+    if (run_entry_settled(e))
+        return true;
+    return xp_store_is_remote(e->store) && e->box && e->box->newest_ms &&
+           xp_now_ns() - e->filled_ns < RUNS_BUCKET_SETTLED_NS;
 }
 
 /* Takes over what the last listing knows of the folder, if it has not changed since. */
@@ -48,7 +66,7 @@ static void entry_reuse(struct scan *sc, struct run_entry *e)
     if (!old || old->plugin != e->plugin || old->dir_mtime_ms != e->dir_mtime_ms)
         return;
     pthread_mutex_lock(&sc->ri->lock);
-    if (run_entry_settled(old)) {
+    if (will_do(old)) {
         e->box = old->box;
         e->filled_ns = old->filled_ns;
         e->filled_wall_ms = old->filled_wall_ms;
@@ -108,7 +126,8 @@ static bool is_plugin_dir(const char *prefix)
            (n == np || prefix[n - np - 1] == '/');
 }
 
-static void add_plugin_run(struct scan *sc, const struct todo *t, const struct run_sub *sub)
+static struct run_entry plugin_entry(struct scan *sc, const struct todo *t,
+                                     const struct run_sub *sub)
 {
     size_t nexp = strlen(t->prefix) - (sizeof PLUGIN_DIR - 1);
     size_t n = nexp + strlen(sub->name) + 1;
@@ -123,13 +142,47 @@ static void add_plugin_run(struct scan *sc, const struct todo *t, const struct r
     };
     snprintf(e.name, n, "%.*s%s", (int)nexp, t->prefix, sub->name);
     entry_reuse(sc, &e);
-    if (!e.box && !run_time_from_name(sub->name, &e.captured_ms) && may_read(sc)) {
-        struct run_folder f;
-        run_folder_read(e.store, e.prefix, &f);
-        entry_fill(sc, &e, &f);
-        run_folder_fini(&f);
+    return e;
+}
+
+static bool must_look(struct scan *sc, struct run_entry *e, const struct run_sub *sub)
+{
+    if (e->box || run_time_from_name(sub->name, &e->captured_ms))
+        return false;
+    if (xp_store_is_remote(e->store) && sc->looks >= RUNS_BUCKET_LOOKS_MAX)
+        return false;
+    sc->looks++;
+    return may_read(sc);
+}
+
+/* Looks into n entries, as many at once as the store bears. */
+static void look_into(struct scan *sc, struct run_entry *const *e, size_t n)
+{
+    const char *prefixes[RUNS_AT_ONCE];
+    struct run_folder f[RUNS_AT_ONCE];
+    for (size_t i = 0; i < n; i++)
+        prefixes[i] = e[i]->prefix;
+    if (n)
+        run_folders_read(e[0]->store, prefixes, n, f);
+    for (size_t i = 0; i < n; i++) {
+        entry_fill(sc, e[i], &f[i]);
+        run_folder_fini(&f[i]);
     }
-    entry_add(sc, &e);
+}
+
+static void add_plugin_runs(struct scan *sc, const struct todo *t, const struct run_sub *subs,
+                            size_t n)
+{
+    struct run_entry e[RUNS_AT_ONCE], *look[RUNS_AT_ONCE];
+    size_t n_look = 0;
+    for (size_t i = 0; i < n; i++) {
+        e[i] = plugin_entry(sc, t, &subs[i]);
+        if (must_look(sc, &e[i], &subs[i]))
+            look[n_look++] = &e[i];
+    }
+    look_into(sc, look, n_look);
+    for (size_t i = 0; i < n; i++)
+        entry_add(sc, &e[i]);
 }
 
 /* --- folders --- */
@@ -147,8 +200,12 @@ static void push(struct scan *sc, const struct todo *t, const struct run_sub *su
         return;
     }
     RUNS_ROOM(sc->todo, sc->n);
-    sc->todo[sc->n++] = (struct todo){sub_prefix(t->prefix, sub->name), t->store_no, t->depth + 1,
-                                      sub->mtime_ms, sub->link};
+    sc->todo[sc->n++] = (struct todo){sub_prefix(t->prefix, sub->name),
+                                      t->store_no,
+                                      t->depth + 1,
+                                      sub->mtime_ms,
+                                      sub->link,
+                                      NULL};
 }
 
 static char *folder_run_name(const struct xp_store *s, const struct run_folder *f,
@@ -164,12 +221,11 @@ static char *folder_run_name(const struct xp_store *s, const struct run_folder *
 static void visit_subs(struct scan *sc, const struct todo *t, const struct run_folder *f)
 {
     bool plugin = is_plugin_dir(t->prefix);
-    for (size_t i = 0; i < f->n_subs; i++) {
-        if (plugin)
-            add_plugin_run(sc, t, &f->subs[i]);
-        else if (!t->link)
-            push(sc, t, &f->subs[i]);
-    }
+    for (size_t i = 0; plugin && i < f->n_subs; i += RUNS_AT_ONCE)
+        add_plugin_runs(sc, t, f->subs + i,
+                        f->n_subs - i < RUNS_AT_ONCE ? f->n_subs - i : RUNS_AT_ONCE);
+    for (size_t i = 0; !plugin && !t->link && i < f->n_subs; i++)
+        push(sc, t, &f->subs[i]);
 }
 
 /* A folder of profiles without folders in it that is as it was. */
@@ -188,7 +244,19 @@ static bool visit_known(struct scan *sc, const struct todo *t, struct run_entry 
     return false;
 }
 
-static void visit(struct scan *sc, const struct todo *t)
+/* Reads the folder, or takes what was read of it. */
+static void todo_take(struct todo *t, struct xp_store *s, struct run_folder *f)
+{
+    if (!t->read) {
+        run_folder_read(s, t->prefix, f);
+        return;
+    }
+    *f = *t->read;
+    free(t->read);
+    t->read = NULL;
+}
+
+static void visit(struct scan *sc, struct todo *t)
 {
     struct xp_store *s = sc->ri->stores[t->store_no];
     struct run_folder f;
@@ -202,7 +270,7 @@ static void visit(struct scan *sc, const struct todo *t)
         free(e.prefix);
         return;
     }
-    run_folder_read(s, t->prefix, &f);
+    todo_take(t, s, &f);
     if (f.error.status != XP_OK)
         sc->l->error = f.error;
     sc->l->cut_entries |= f.cut;
@@ -217,6 +285,54 @@ static void visit(struct scan *sc, const struct todo *t)
         free(e.prefix);
     }
     run_folder_fini(&f);
+}
+
+/* Whether the last listing makes it needless to read this folder. */
+static bool is_known(struct scan *sc, const struct todo *t)
+{
+    struct run_entry e = {.prefix = t->prefix,
+                          .store = sc->ri->stores[t->store_no],
+                          .store_no = t->store_no,
+                          .dir_mtime_ms = t->mtime_ms};
+    entry_reuse(sc, &e);
+    bool known = e.box && e.box->leaf && t->depth > 0;
+    if (e.box)
+        run_unref(&e.box->run);
+    return known;
+}
+
+/* Reads the folders of a bucket that come next, several at once. */
+static void read_ahead(struct scan *sc)
+{
+    const char *prefixes[RUNS_AT_ONCE];
+    size_t at[RUNS_AT_ONCE], n = 0;
+    uint32_t store_no = sc->todo[sc->head].store_no;
+    struct run_folder *f;
+    if (!xp_store_is_remote(sc->ri->stores[store_no]) || sc->todo[sc->head].read ||
+        is_known(sc, &sc->todo[sc->head]))
+        return;
+    for (size_t i = sc->head; i < sc->n && n < RUNS_AT_ONCE; i++) {
+        const struct todo *t = &sc->todo[i];
+        if (t->store_no != store_no || t->read || is_known(sc, t))
+            continue;
+        at[n] = i;
+        prefixes[n++] = sc->todo[i].prefix;
+    }
+    f = must(calloc(n ? n : 1, sizeof *f));
+    run_folders_read(sc->ri->stores[store_no], prefixes, n, f);
+    for (size_t i = 0; i < n; i++) {
+        sc->todo[at[i]].read = must(malloc(sizeof *f));
+        *sc->todo[at[i]].read = f[i];
+    }
+    free(f);
+}
+
+static void todo_fini(struct todo *t)
+{
+    if (t->read)
+        run_folder_fini(t->read);
+    free(t->read);
+    free(t->prefix);
 }
 
 /* --- names and order --- */
@@ -322,9 +438,10 @@ struct run_listing *run_scan(struct run_index *ri, const struct run_listing *old
         sc.todo[sc.n++] = (struct todo){.prefix = must(strdup("")), .store_no = (uint32_t)i};
     }
     while (sc.head < sc.n) {
+        read_ahead(&sc);
         struct todo t = sc.todo[sc.head++];
         visit(&sc, &t);
-        free(t.prefix);
+        todo_fini(&t);
     }
     free(sc.todo);
     finish(sc.l);
