@@ -69,7 +69,7 @@ export function ToolPage() {
         <button type="button" class="tool" title="Keys and filters (?)" aria-label="Help" onClick={() => (dialog.value = "help")}><Icon name="help" /></button>
       </Bar>
       <main class="page broad tool-page" aria-busy={busy.value}>
-        <OpStrip s={s} root={root} report={r} page={tool.id} />
+        <OpStrip api={api} s={s} root={root} report={r} page={tool.id} hosts={info.value?.hosts.map((h) => h.host) ?? []} />
         {problem.value
           ? <Failed s={s} root={root} tool={tool} problem={<ProblemPanel problem={problem.value} retry={retry} />} status={problem.value.status} />
           : r

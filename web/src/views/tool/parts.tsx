@@ -71,11 +71,12 @@ export function TablePart({ t, first, all, ...p }: PartProps & { t: Table; first
   const unit = t.columns[columns.duration]?.unit ?? "";
   const link = (row: readonly Cell[]): string => {
     const time = timeOf(row, columns, unit);
-    if (!time) return "";
     const id = opOf(row, columns);
-    const host = time.host || (report.hosts.length === 1 ? report.hosts[0]! : s.hosts[0] ?? "");
-    return timelineHref(root, s, { ...id, begin: time.begin, duration: time.duration, ...(host ? { host } : {}) });
+    if (!time && !id.op) return "";
+    const host = time?.host || (report.hosts.length === 1 ? report.hosts[0]! : s.hosts[0] ?? "");
+    return timelineHref(root, s, { ...id, begin: time?.begin ?? null, duration: time?.duration ?? null, ...(host ? { host } : {}) });
   };
+  const linked = columns.begin >= 0 || columns.op >= 0;
   const isOps = columns.op >= 0;
   const choose = (row: readonly Cell[] | null): void => {
     if (!isOps) return void (local.value = row);
@@ -85,10 +86,10 @@ export function TablePart({ t, first, all, ...p }: PartProps & { t: Table; first
   return (
     <DataTable
       table={t} q={state.q} onFilter={state.setQ} sort={state.sort} onSort={state.setSort}
-      changed={state.changed} onColumns={state.setChanged} {...(columns.begin >= 0 ? { link } : {})}
+      changed={state.changed} onColumns={state.setChanged} {...(linked ? { link } : {})}
       isChosen={isOps ? (row) => sameOp(s, opOf(row, columns)) : (row) => row === local.value}
       onChoose={choose} where={window.location.href}
-      card={(row) => <RowCard table={t} row={row} href={columns.begin >= 0 ? link(row) : ""} close={() => choose(null)} />}
+      card={(row) => <RowCard table={t} row={row} href={linked ? link(row) : ""} close={() => choose(null)} />}
       extra={t.total_rows > t.rows.length && all && <button type="button" class="button" onClick={all}>List all {count(t.total_rows)}</button>}
     />
   );
