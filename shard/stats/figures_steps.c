@@ -23,12 +23,17 @@ static int64_t number_of(struct xp_span name, int64_t place)
     return i < name.n ? v : place;
 }
 
+#define NO_NUMBER INT64_MIN
+
 static bool add(struct vec *steps, struct xp_span name, int64_t begin_ps, int64_t end_ps)
 {
     struct figure_step *s = vec_push(steps, sizeof *s);
     if (s)
-        *s = (struct figure_step){
-            .name = name, .begin_ps = begin_ps, .end_ps = end_ps, .until_ps = end_ps};
+        *s = (struct figure_step){.number = NO_NUMBER,
+                                  .name = name,
+                                  .begin_ps = begin_ps,
+                                  .end_ps = end_ps,
+                                  .until_ps = end_ps};
     return s;
 }
 
@@ -51,8 +56,14 @@ enum xp_status figure_marked_steps(struct figure_build *b, uint32_t plane, struc
             int64_t base = l->line->base_ps;
             struct derive_event ev = {base + e.begin_ps, base + e.end_ps, e.at, e.name};
             struct xp_span name = xp_bump_span(&b->bump, derive_event_name(&eye, &ev, NULL));
-            if (ev.end_ps > ev.begin_ps && (!name.p || !add(steps, name, ev.begin_ps, ev.end_ps)))
+            if (ev.end_ps <= ev.begin_ps)
+                continue;
+            if (!name.p || !add(steps, name, ev.begin_ps, ev.end_ps))
                 return figure_busy(b->err);
+            if (!l->own_names && !l->line->derived && e.name < b->part->planes[plane].nevmeta)
+                VEC(*steps, struct figure_step)
+                [steps->n - 1].number =
+                    number_of(part_event_name(b->part, &b->part->planes[plane], e.name), NO_NUMBER);
         }
         break;
     }
@@ -250,7 +261,8 @@ void figure_finish_steps(struct figure_build *b, struct vec *steps, bool device_
     }
     steps->n = n;
     for (size_t i = 0; i < n; i++) {
-        v[i].number = number_of(v[i].name, (int64_t)i);
+        if (v[i].number == NO_NUMBER)
+            v[i].number = number_of(v[i].name, (int64_t)i);
         v[i].until_ps = i + 1 < n ? v[i + 1].begin_ps : v[i].end_ps;
         v[i].whole = !device_marked || i + 1 < n || n == 1 || b->host->steps_cut;
         if (device_marked && v[i].until_ps - v[i].end_ps > (v[i].end_ps - v[i].begin_ps) / 50)
