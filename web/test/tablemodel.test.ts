@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Cell, Column } from "../src/api/report";
-import { shownColumns } from "../src/model/columns";
+import { commonStart, shownColumns } from "../src/model/columns";
 import { arrange, findColumn, formatSort, parseFilter, parseSort, rowMatches, summable, toCsv, toMarkdown, totals } from "../src/model/tablemodel";
 
 const columns: Column[] = [
@@ -94,4 +94,12 @@ test("columns without values are left out and named, and can be asked for", () =
   expect(shownColumns(t, new Set()).columns).toEqual([0, 1, 2, 3, 4]);
   expect(shownColumns(t, new Set()).empty).toEqual([6]);
   expect(shownColumns(t, new Set(["program_id", "op"])).columns).toEqual([1, 2, 3, 4, 5]);
+});
+
+test("what all texts of a column begin with is found, up to the end of a word", () => {
+  const rows = ["vf_chip_tc_tcs_tc_misc_tcs_stats_a", "vf_chip_tc_tcs_tc_misc_tcs_stats_b", null].map((x) => [x]);
+  expect(commonStart(rows, 0)).toBe("vf_chip_tc_tcs_tc_misc_tcs_stats_".length);
+  expect(commonStart([["fusion.1"], ["fusion.2"]], 0)).toBe(0);
+  expect(commonStart([["the same long text, everywhere"], ["the same long text, everywhere"]], 0)).toBe(0);
+  expect(commonStart([], 0)).toBe(0);
 });

@@ -2,7 +2,7 @@
 // from a palette in their order. All are custom properties, so that a theme's change needs no code.
 
 const MEANING: [RegExp, string][] = [
-  [/\bidle\b|unused|free|other|\brest\b/i, "--k-idle"],
+  [/\bidle\b|unused|free|other|\brest\b|^nothing$/i, "--k-idle"],
   [/\bwait|stall/i, "--k-wait"],
   [/infeed|outfeed|\binput\b|\boutput\b|h2d|d2h|transfer/i, "--k-input"],
   [/all-?reduce|all-?gather|collective|communicat|send|recv|device.?to.?device|megascale|network|slice/i, "--k-communication"],

@@ -18,7 +18,7 @@ export function XyChart({ s, href, height = HEIGHT }: { s: Series; href?: (point
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box, 640);
   const at = useSignal(-1);
-  const off = useSignal<ReadonlySet<number>>(new Set());
+  const off = useSignal<ReadonlySet<number>>(useMemo(() => new Set(overwhelming(s)), []));
   const colours = useMemo(() => seriesColours(s.names), [s]);
   const on = s.names.map((_, i) => i).filter((i) => !off.value.has(i));
   const points = s.points;
@@ -97,6 +97,19 @@ export function XyChart({ s, href, height = HEIGHT }: { s: Series; href?: (point
       {here && href?.(here) && <a id={anchorId(s)} class="unseen" tabIndex={-1} href={href(here)}>Show it in the timeline</a>}
     </figure>
   );
+}
+
+/** Free memory may be so much more than what is used that nothing of that is seen: away at first. */
+function overwhelming(s: Series): number[] {
+  const free = s.names.indexOf("free");
+  if (s.kind !== "stack" || free < 0) return [];
+  let used = 0;
+  let most = 0;
+  for (const p of s.points) {
+    most = Math.max(most, asNumber(p[free + 1]) || 0);
+    used = Math.max(used, s.names.reduce((a, _, i) => a + (i === free ? 0 : asNumber(p[i + 1]) || 0), 0));
+  }
+  return used > 0 && used < most / 3 ? [free] : [];
 }
 
 const anchorId = (s: Series): string => `chart-${s.id.replace(/\W/g, "_")}-go`;

@@ -61,3 +61,23 @@ export function naturalWidth(c: Column, rows: readonly (readonly Cell[])[], at: 
   const most = numeric ? 190 : c.type === "op" ? 240 : 280;
   return Math.round(Math.min(most, Math.max(longest * CHAR, Math.min(label, numeric ? 118 : 200), 44)) + PADDING);
 }
+
+const COMMON = 24; // characters
+
+/** How much of the beginning of a column's texts is the same everywhere, up to the end of a word. */
+export function commonStart(rows: readonly (readonly Cell[])[], at: number): number {
+  let common: string | null = null;
+  for (const row of rows) {
+    const v = row[at];
+    if (v === null || v === undefined) continue;
+    if (typeof v !== "string") return 0;
+    if (common === null) common = v;
+    let n = 0;
+    while (n < common.length && common[n] === v[n]) n++;
+    common = common.slice(0, n);
+    if (common.length < COMMON) return 0;
+  }
+  if (common === null || rows.every((r) => r[at] === rows[0]![at])) return 0;
+  const word = Math.max(...["_", "/", ".", " "].map((c) => common!.lastIndexOf(c)));
+  return word + 1 >= COMMON ? word + 1 : 0;
+}

@@ -155,9 +155,10 @@ export function summable(c: Column): boolean {
   return isNumeric(c) && SUMMABLE.test(c.unit) && !/(^|_)(avg|mean|min|max|p\d+|rank|begin|end|id|peak)(_|$)/.test(c.id);
 }
 
-export function totals(table: Pick<Table, "columns" | "rows">, order: ArrayLike<number>): (number | bigint | null)[] {
+/** The server says which columns add up; tables made here go by their columns. */
+export function totals(table: Pick<Table, "columns" | "rows" | "totals">, order: ArrayLike<number>): (number | bigint | null)[] {
   return table.columns.map((c, i) =>
-    summable(c) ? sum((function* () { for (let k = 0; k < order.length; k++) yield table.rows[order[k]!]![i]; })()) : null,
+    (table.totals ? c.id in table.totals && c.unit !== "fraction" : summable(c)) ? sum((function* () { for (let k = 0; k < order.length; k++) yield table.rows[order[k]!]![i]; })()) : null,
   );
 }
 

@@ -20,6 +20,7 @@ export function si(x: number, unit: string, significant = 4): string {
 /** A fraction as a share of a hundred: 41.2 %, and small ones are not called 0. */
 export function share(x: number): string {
   const p = x * 100;
+  if (Math.abs(x) >= 10) return `×${count(Number(x.toPrecision(3)))}`; // of the whole; as percent nobody reads it
   if (p !== 0 && Math.abs(p) < 0.01) return p < 0 ? ">-0.01 %" : "<0.01 %";
   return `${digits(p, Math.abs(p) >= 100 ? 4 : 3)} %`;
 }

@@ -36,6 +36,12 @@ export function Tile({ m, href, hrefTitle, base, small }: {
   );
 }
 
+/** Figures that others are made from, or that say how sure those are: smaller, below the others. */
+export function isSecond(m: Metric): boolean {
+  return /^peak_(flop|hbm|vmem|cmem|l1|shared)|_sd$|^device_time$|^flop_rate$|^hbm_rate$|^clock_offset$|^capacity_/.test(m.id) ||
+    (m.id === "straggler" && m.value === "none");
+}
+
 /** Figures that are missing; those for the same reason together, which is said once. */
 export function Unknown({ metrics }: { metrics: readonly Metric[] }) {
   const groups = new Map<string, Metric[]>();

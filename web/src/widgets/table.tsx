@@ -4,7 +4,7 @@ import { useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Cell, Column, Table } from "../api/report";
-import { naturalWidth, shownColumns } from "../model/columns";
+import { commonStart, naturalWidth, shownColumns } from "../model/columns";
 import { count, plural } from "../model/format";
 import {
   arrange, isNumeric, parseFilter, totals, toCsv, toMarkdown, type Sort,
@@ -136,6 +136,7 @@ function ColumnChooser({ table, shown, changed, onColumns }: {
 }
 
 type GridProps = TableProps & { order: Uint32Array; columns: number[] };
+type RowProps = GridProps & { starts: ReadonlyMap<number, number> };
 
 function Grid(p: GridProps) {
   const { table, order, columns } = p;
@@ -145,6 +146,10 @@ function Grid(p: GridProps) {
   const cursor = useSignal(-1);
   const sized = useSignal<Record<string, number>>({});
   const widths = useMemo(() => columns.map((i) => naturalWidth(table.columns[i]!, table.rows, i)), [table, columns]);
+  const starts = useMemo(
+    () => new Map(columns.filter((i) => table.columns[i]!.type === "text").map((i) => [i, commonStart(table.rows, i)])),
+    [table, columns],
+  );
   const link = p.link;
   const linked = Boolean(link && table.rows.some((r) => link(r)));
   const px = columns.map((i, k) => sized.value[table.columns[i]!.id] ?? widths[k]!);
@@ -213,7 +218,7 @@ function Grid(p: GridProps) {
             {from > 0 && <tr class="spacer" aria-hidden="true" style={{ height: `${from * ROW}px` }}><td colSpan={columns.length + (linked ? 1 : 0)} /></tr>}
             {Array.from(order.subarray(from, to), (i, k) => (
               <Row
-                key={i} p={p} row={table.rows[i]!} index={from + k} linked={linked}
+                key={i} p={{ ...p, starts }} row={table.rows[i]!} index={from + k} linked={linked}
                 chosen={from + k === chosen} cursor={from + k === cursor.value}
               />
             ))}
@@ -230,7 +235,7 @@ function Grid(p: GridProps) {
                     const c = table.columns[i]!;
                     return v !== null && v !== undefined
                       ? <td key={c.id} class="number" title={exact(v, c.unit)}>{show(v, c.unit)}</td>
-                      : <td key={c.id}>{k === 0 && `Sum of ${plural(order.length, "row")}`}</td>;
+                      : <td key={c.id}>{k === 0 && (px[0]! > 120 ? `Sum of ${plural(order.length, "row")}` : "Sum")}</td>;
                   })}
                 </tr>
               )}
@@ -308,7 +313,7 @@ function Head({ c, pin, sort, onSort, px, sized }: {
 }
 
 function Row({ p, row, index, linked, chosen, cursor }: {
-  p: GridProps; row: readonly Cell[]; index: number; linked: boolean; chosen: boolean; cursor: boolean;
+  p: RowProps; row: readonly Cell[]; index: number; linked: boolean; chosen: boolean; cursor: boolean;
 }) {
   const href = linked ? p.link!(row) : "";
   const choose = (e: MouseEvent): void => {
@@ -330,7 +335,7 @@ function Row({ p, row, index, linked, chosen, cursor }: {
   );
 }
 
-function CellOf({ p, row, i }: { p: GridProps; row: readonly Cell[]; i: number }) {
+function CellOf({ p, row, i }: { p: RowProps; row: readonly Cell[]; i: number }) {
   const c = p.table.columns[i]!;
   const v = row[i];
   const numeric = isNumeric(c);
@@ -340,12 +345,13 @@ function CellOf({ p, row, i }: { p: GridProps; row: readonly Cell[]; i: number }
   if (v === null || v === undefined) return <td class={`na ${numeric ? "number" : ""} ${pin}`} title={p.whyNull?.(c) ?? "The profile does not say"}>n/a</td>;
   if (c.unit === "fraction" && typeof v === "number")
     return (
-      <td class="number frac" title={exact(v, c.unit)}>
+      <td class={`number frac ${v > 1.0001 ? "over" : ""}`} title={exact(v, c.unit)}>
         <span class="frac-bar" style={{ width: `${Math.min(100, Math.max(0, v * 100))}%` }} />{show(v, c.unit)}
       </td>
     );
   const text = show(v, c.unit);
+  const start = p.starts.get(i) ?? 0; // what all rows begin with tells them not apart
   if (c.type === "op" && p.onChoose)
     return <td class={pin} title={text}><button type="button" class="link op-name" onClick={() => p.onChoose!(row)}>{text}</button></td>;
-  return <td class={`${numeric ? "number" : ""} ${pin}`} title={numeric ? exact(v, c.unit) : text}>{text}</td>;
+  return <td class={`${numeric ? "number" : ""} ${pin}`} title={numeric ? exact(v, c.unit) : text}>{start ? `…${text.slice(start)}` : text}</td>;
 }

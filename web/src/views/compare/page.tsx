@@ -14,7 +14,7 @@ import { asNumber, exact, show, signed } from "../../model/units";
 import { dialog } from "../../shell/dialogs";
 import { Copy } from "../../widgets/copy";
 import { Icon } from "../../widgets/icon";
-import { Tile } from "../../widgets/metric";
+import { isSecond, Tile } from "../../widgets/metric";
 import { ProblemPanel } from "../../widgets/problem";
 import { Bar, Loading } from "../../widgets/shell";
 import { DataTable } from "../../widgets/table";
@@ -114,9 +114,10 @@ function Tiles({ ra, rb }: { ra: Report; rb: Report }) {
   const differ = (m: Metric): boolean => m.value !== null || (base.get(m.id)?.value ?? null) !== null;
   const shown = rb.metrics.filter((m) => differ(m) && !/^(hosts|cores|device_type)$/.test(m.id));
   return (
-    <section class="tiles" aria-label="Figures">
+    <section aria-label="Figures">
       <h2 class="unseen">Figures</h2>
-      {shown.map((m) => <Tile key={m.id} m={m} base={base.get(m.id)} />)}
+      <div class="tiles">{shown.filter((m) => !isSecond(m)).map((m) => <Tile key={m.id} m={m} base={base.get(m.id)} />)}</div>
+      <div class="tiles small">{shown.filter(isSecond).map((m) => <Tile key={m.id} m={m} base={base.get(m.id)} small />)}</div>
     </section>
   );
 }

@@ -16,7 +16,7 @@ import { toolsOf } from "../../shell/runtools";
 import { Copy } from "../../widgets/copy";
 import { HostPicker } from "../../widgets/hosts";
 import { Icon } from "../../widgets/icon";
-import { Tile, Unknown } from "../../widgets/metric";
+import { isSecond, Tile, Unknown } from "../../widgets/metric";
 import { ProblemPanel } from "../../widgets/problem";
 import { Bar, Loading } from "../../widgets/shell";
 import { TextPane } from "../../widgets/textpane";
@@ -152,12 +152,6 @@ function Coverage({ r }: { r: Report }) {
     cores && `${cores} cores`, device,
   ].filter(Boolean);
   return <p class="coverage" title={r.hosts.slice(0, 50).join("\n")}>From {parts.join(" · ")}</p>;
-}
-
-/** Figures that others are made from, or that say how sure those are: smaller, below the others. */
-function isSecond(m: Metric): boolean {
-  return /^peak_(flop|hbm|vmem|cmem|l1|shared)|_sd$|^device_time$|^flop_rate$|^hbm_rate$|^clock_offset$|^capacity_/.test(m.id) ||
-    (m.id === "straggler" && m.value === "none");
 }
 
 function LinkedTile({ m, s, root, here: at, small }: { m: Metric; s: ToolUrl; root: string; here: string; small?: boolean }) {

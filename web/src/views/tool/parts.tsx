@@ -104,7 +104,7 @@ export function SeriesPart({ series, ...p }: PartProps & { series: Series }) {
       <div class="panel-head">
         <h2>{series.title}</h2>
         <output class="table-count">
-          {plural(series.points.length, "point")}{series.reduced && ` of ${count(series.total_points)}; the least and the greatest are kept`}
+          {measuresOf(series).length > 0 ? extent(series) : plural(series.points.length, "point")}{series.reduced && ` of ${count(series.total_points)}; the least and the greatest are kept`}
         </output>
         <button type="button" class="button push" aria-pressed={asTable.value} onClick={() => (asTable.value = !asTable.peek())}>
           <Icon name="table" /> {asTable.value ? "Chart" : "Table"}
@@ -117,6 +117,11 @@ export function SeriesPart({ series, ...p }: PartProps & { series: Series }) {
           : <SeriesChart series={series} href={href} p={p} />}
     </section>
   );
+}
+
+function extent(series: Series): string {
+  const count = (i: number): number => new Set(series.points.map((x) => String(x[i]))).size;
+  return `${plural(count(1), "host")} × ${plural(count(0), series.x.label || "column")}`;
 }
 
 function SeriesChart({ series, href, p }: { series: Series; href: ((point: readonly Cell[]) => string) | undefined; p: PartProps }) {

@@ -50,6 +50,16 @@ export const specials: Record<string, Special | undefined> = {
     controls: ({ s }) => <div class="controls"><Choice name="group_by" label="Group by" value={s.args["group_by"] || "category"} options={GROUPS} /></div>,
     treeTitle: (s) => `Ops by ${(GROUPS.find(([v]) => v === s.args["group_by"]) ?? GROUPS[0])[1].toLowerCase()}`,
   },
+  perf_counters: {
+    controls: ({ s }) => <div class="controls"><Choice name="zeros" label="Counters" value={s.args["zeros"] ?? ""} options={[["", "that are not 0"], ["1", "all"]]} /></div>,
+  },
+  memory_profile: {
+    // "0, worker-1": the allocator's name and its host.
+    series: (r) => r.series.map((x) => {
+      const [allocator, ...host] = x.title.split(", ");
+      return x.id.startsWith("memory") && host.length > 0 ? { ...x, title: `Allocator ${allocator} on ${host.join(", ")}` } : x;
+    }),
+  },
   roofline_model: { top: (p) => <RooflinePart {...p} />, series: (r) => r.series.filter((x) => x.kind !== "scatter") },
   graph_viewer: {
     args: (s) => (s.op && !s.args["node_name"] ? { node_name: s.op, ...(s.program ? { program_id: s.program } : {}) } : {}),
