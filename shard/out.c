@@ -9,14 +9,19 @@ void out_init(struct out *o, const atomic_bool *cancel)
     xp_buf_init(&o->body, OUT_MAX);
 }
 
-void out_flush(struct out *o)
+struct xp_gzip *out_gzip(struct out *o)
 {
-    if (o->text.n <= PLAIN_MAX || o->text.failed)
-        return;
     if (!o->gz)
         o->gz = xp_gzip_new(&o->body);
     xp_gzip_add(o->gz, xp_buf_all(&o->text));
     o->text.n = 0;
+    return o->gz;
+}
+
+void out_flush(struct out *o)
+{
+    if (o->text.n > PLAIN_MAX && !o->text.failed)
+        out_gzip(o);
 }
 
 enum xp_status out_finish(struct out *o, uint8_t **body, size_t *n, bool *encoded,

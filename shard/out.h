@@ -27,6 +27,8 @@ struct out {
 
 void out_init(struct out *o, const atomic_bool *cancel);
 void out_flush(struct out *o);
+/* The stream that everything so far went into: for those who write into it themselves. */
+struct xp_gzip *out_gzip(struct out *o);
 /* Cheap; poll it in long loops. */
 static inline bool out_cancelled(const struct out *o)
 {

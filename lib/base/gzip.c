@@ -1,5 +1,6 @@
 #include "lib/base/gzip.h"
 
+#include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
 #include <stdlib.h>
 
@@ -10,12 +11,15 @@
 
 struct xp_gzip {
     struct xp_buf *out;
+    uint32_t crc, total; /* of the text so far, as the trailer has them */
+    bool unflushed;
     struct isal_zstream z;
     uint8_t level_buf[ISAL_DEF_LVL1_DEFAULT];
 };
 
 struct xp_gzip *xp_gzip_new(struct xp_buf *out)
 {
+    static const uint8_t header[10] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff};
     struct xp_gzip *g = malloc(sizeof *g);
     XP_ASSERT(g);
     g->out = out;
@@ -23,9 +27,12 @@ struct xp_gzip *xp_gzip_new(struct xp_buf *out)
     g->z.level = 1;
     g->z.level_buf = g->level_buf;
     g->z.level_buf_size = sizeof g->level_buf;
-    g->z.gzip_flag = IGZIP_GZIP;
+    g->z.gzip_flag = IGZIP_DEFLATE;
     g->z.flush = NO_FLUSH;
     g->z.end_of_stream = 0;
+    g->crc = g->total = 0;
+    g->unflushed = false;
+    xp_buf_add(out, header, sizeof header);
     return g;
 }
 
@@ -57,8 +64,16 @@ static bool deflate_some(struct xp_gzip *g)
     return true;
 }
 
+void xp_gzip_count(struct xp_gzip *g, struct xp_span text)
+{
+    g->crc = crc32_gzip_refl(g->crc, text.p, text.n);
+    g->total += (uint32_t)text.n;
+}
+
 void xp_gzip_add(struct xp_gzip *g, struct xp_span s)
 {
+    xp_gzip_count(g, s);
+    g->unflushed |= s.n > 0;
     while (s.n) {
         uint32_t n = s.n > PIECE_MAX ? PIECE_MAX : (uint32_t)s.n;
         g->z.next_in = (uint8_t *)(uintptr_t)s.p;
@@ -71,6 +86,23 @@ void xp_gzip_add(struct xp_gzip *g, struct xp_span s)
     }
 }
 
+struct xp_buf *xp_gzip_pause(struct xp_gzip *g)
+{
+    g->z.avail_in = 0;
+    g->z.flush = FULL_FLUSH;
+    while (g->unflushed && deflate_some(g))
+        if (g->z.avail_out)
+            g->unflushed = false;
+    g->z.flush = NO_FLUSH;
+    return g->out;
+}
+
+static void add_u32(struct xp_buf *b, uint32_t v)
+{
+    for (int i = 0; i < 4; i++)
+        xp_buf_byte(b, (uint8_t)(v >> 8 * i));
+}
+
 void xp_gzip_end(struct xp_gzip *g)
 {
     g->z.end_of_stream = 1;
@@ -78,6 +110,8 @@ void xp_gzip_end(struct xp_gzip *g)
     g->z.avail_in = 0;
     while (g->z.internal_state.state != ZSTATE_END && deflate_some(g)) {
     }
+    add_u32(g->out, g->crc);
+    add_u32(g->out, g->total);
     free(g);
 }
 

@@ -16,6 +16,12 @@ void xp_gzip_add(struct xp_gzip *g, struct xp_span s);
 void xp_gzip_end(struct xp_gzip *g);  /* finishes the member and frees g */
 void xp_gzip_drop(struct xp_gzip *g); /* frees g without finishing; NULL is fine */
 
+/* For those who make deflate blocks themselves. What was added so far is in the returned buffer, to
+ * a whole byte; blocks that do not refer to it may follow there, to a whole byte again, none of
+ * them the last. Their text is then counted, and g goes on. */
+struct xp_buf *xp_gzip_pause(struct xp_gzip *g);
+void xp_gzip_count(struct xp_gzip *g, struct xp_span text);
+
 struct xp_gunzip;
 struct xp_gunzip *xp_gunzip_new(struct xp_span in); /* in outlives it */
 /* Fills buf with up to n inflated bytes; *got == 0 at the end. */

@@ -1,10 +1,30 @@
+#include "lib/base/gzip_pen.h"
+#include "lib/base/hash.h"
 #include "lib/base/json_out.h"
 #include "shard/tools/trace.h"
 #include "shard/tools/trace_text.h"
 
 #define FLUSH_AT ((size_t)32 << 10)
-#define EVENT_ROOM 320  /* bytes of an event but for its name and arguments */
+#define EVENT_ROOM 320 /* bytes of an event but for its name and arguments */
+#define PEN_EVENTS 128 /* answers of more are written by the pen */
+#define PEN_NAME_MAX 4096
+#define PREFIXES 256
+#define LINE_HEAD_MAX 64
 #define ARGS_BATCH 1024 /* events between which the memory of their arguments is dropped */
+
+struct json_name {
+    struct xp_span text;
+    uint64_t place; /* where the pen wrote it last */
+};
+
+/* What the events of a line have in common. */
+struct line_head {
+    uint8_t text[LINE_HEAD_MAX];
+    uint8_t n; /* 0: not made yet */
+};
+
+/* The parts of an event's text that are like those of other events. */
+enum { PART_HEAD, PART_NAME, PART_TS, PART_DUR, PART_FLOW, PART_PH, PART_UID, PART_Z, PARTS };
 
 struct json_work {
     struct trace *t;
@@ -14,11 +34,18 @@ struct json_work {
     struct trace_place *places;
     struct derive_eye *eyes;
     bool *looked;
-    struct xp_span **cache; /* names of each plane, and of derive last */
+    struct json_name **cache; /* names of each plane, and of derive last */
+    struct line_head *heads;
+    struct xp_pen *pen;   /* NULL: the answer is small, or has all arguments */
+    uint64_t like[PARTS]; /* places of the last event's parts */
+    uint64_t like_other;
+    uint64_t prefixes[PREFIXES]; /* places of names, by how they begin */
+    struct json_name other_name;
     struct xp_bump bump;
     struct xp_arena *args_memory;
     struct vec args;
     bool comma;
+    bool unclosed; /* the pen's last event lacks its brace */
     uint64_t nargs, ncounters;
 };
 
@@ -75,12 +102,15 @@ static void put_value(struct xp_buf *b, const struct trace_arg *a)
 
 static void flush(struct json_work *w)
 {
-    if (w->b->n >= FLUSH_AT)
+    if (w->b->n >= FLUSH_AT && !w->pen)
         out_flush(w->t->out);
 }
 
 static void separate(struct json_work *w)
 {
+    if (w->unclosed)
+        xp_buf_byte(w->b, '}');
+    w->unclosed = false;
     if (w->comma)
         xp_buf_byte(w->b, ',');
     w->comma = true;
@@ -196,21 +226,26 @@ static struct xp_span escape(struct json_work *w, struct xp_span name)
 
 /* The event's name as JSON: kept, but for those called by a step (memory: until the answer ends).
  */
-static struct xp_span name_of(struct json_work *w, struct derive_eye *eye,
-                              const struct derive_event *ev)
+static struct json_name *name_of(struct json_work *w, struct derive_eye *eye,
+                                 const struct derive_event *ev)
 {
+    static const struct json_name empty = {{(const uint8_t *)"\"\"", 2}, 0};
     const struct derive *d = w->h->d;
     const struct derive_line *l = eye->line;
     uint32_t k = l->own_names ? w->h->part->nplanes : l->plane;
     uint32_t n = l->own_names ? d->nnames : w->h->part->planes[l->plane].nevmeta;
     struct xp_span step = derive_step_name(eye, ev);
-    if (step.n || ev->name >= n)
-        return escape(w, step.n ? step : derive_event_name(eye, ev, NULL));
+    w->other_name = empty;
+    if (step.n || ev->name >= n) {
+        w->other_name.text = escape(w, step.n ? step : derive_event_name(eye, ev, NULL));
+        return &w->other_name;
+    }
     if (!w->cache[k] && !(w->cache[k] = xp_arena_zalloc(w->t->scratch, n * sizeof **w->cache)))
-        return XP_SPAN_LIT("\"\"");
-    if (!w->cache[k][ev->name].n)
-        w->cache[k][ev->name] = escape(w, derive_event_name(eye, ev, NULL));
-    return w->cache[k][ev->name];
+        return &w->other_name;
+    struct json_name *name = &w->cache[k][ev->name];
+    if (!name->text.n)
+        name->text = escape(w, derive_event_name(eye, ev, NULL));
+    return name;
 }
 
 /* group_id and serial, after what `comma` says. */
@@ -219,9 +254,7 @@ static uint8_t *put_ids(const struct json_work *w, uint8_t *p, const struct trac
 {
     if (group != DERIVE_NO_GROUP) {
         p = trace_put_lit(p, "\"group_id\":");
-        if (group < 0)
-            *p++ = '-';
-        p = trace_put_u64(p, group < 0 ? -(uint64_t)group : (uint64_t)group);
+        p = trace_put_i64(p, group);
         *comma = ",";
     }
     if (w->t->uid || (e->moved && !moved(w, e)->has_args)) {
@@ -293,33 +326,115 @@ static void write_serial(struct json_work *w, const struct trace_event *e)
     }
 }
 
-static void write_complete(struct json_work *w, struct derive_eye *eye, const struct trace_event *e,
-                           const struct derive_event *de, int64_t group)
+static const struct line_head *head_of(struct json_work *w, uint32_t line)
 {
-    const struct trace_place *place = &w->places[e->line];
-    struct xp_span name = name_of(w, eye, de);
+    struct line_head *head = &w->heads[line];
+    if (!head->n) {
+        uint8_t *p = trace_put_lit(head->text, "{\"pid\":");
+        p = trace_put_u64(p, w->places[line].pid);
+        p = trace_put_lit(p, ",\"tid\":");
+        p = trace_put_u64(p, w->places[line].tid);
+        p = trace_put_lit(p, ",\"name\":");
+        head->n = (uint8_t)(p - head->text);
+    }
+    return head;
+}
+
+/* The event up to its arguments; at: where its parts begin. */
+static uint8_t *put_complete(struct json_work *w, uint8_t *p, struct derive_eye *eye,
+                             const struct trace_event *e, const struct derive_event *de,
+                             struct xp_span name, const uint8_t *at[PARTS])
+{
+    const struct line_head *head = head_of(w, e->line);
     struct derive_flow flow;
-    uint8_t *p = xp_buf_room(w->b, name.n + EVENT_ROOM);
-    if (!p)
-        return;
-    p = trace_put_lit(p, "{\"pid\":");
-    p = trace_put_u64(p, place->pid);
-    p = trace_put_lit(p, ",\"tid\":");
-    p = trace_put_u64(p, place->tid);
-    p = trace_put_lit(p, ",\"name\":");
+    p = (uint8_t *)memcpy(p, head->text, LINE_HEAD_MAX) + head->n;
+    at[PART_NAME] = p;
     p = (uint8_t *)memcpy(p, name.p, name.n) + name.n;
+    at[PART_TS] = p;
     p = trace_put_lit(p, ",\"ts\":");
     p = trace_put_us(p, shown_begin(w, e));
+    at[PART_DUR] = p;
     p = trace_put_lit(p, ",\"dur\":");
     int64_t dur = e->end_ps - e->begin_ps;
     p = trace_put_us(p, dur > 0 ? dur : 1);
+    at[PART_FLOW] = p;
     if (derive_flow(eye, de, &flow))
         p = put_flow(p, &flow);
-    p = trace_put_lit(p, ",\"ph\":\"X\"");
-    w->b->n = (size_t)(p - w->b->p);
+    at[PART_PH] = p;
+    return trace_put_lit(p, ",\"ph\":\"X\"");
+}
+
+static void write_complete(struct json_work *w, struct derive_eye *eye, const struct trace_event *e,
+                           const struct derive_event *de, int64_t group)
+{
+    struct xp_span name = name_of(w, eye, de)->text;
+    const uint8_t *at[PARTS];
+    uint8_t *p = xp_buf_room(w->b, name.n + EVENT_ROOM);
+    if (!p)
+        return;
+    w->b->n = (size_t)(put_complete(w, p, eye, e, de, name, at) - w->b->p);
     write_args(w, e, group);
     write_serial(w, e);
     xp_buf_byte(w->b, '}');
+}
+
+/* The end of an event that shows its group and serial only. */
+static uint8_t *put_tail(uint8_t *p, const struct trace_event *e, int64_t group,
+                         const uint8_t *at[PARTS])
+{
+    p = trace_put_lit(p, ",\"args\":{");
+    if (group != DERIVE_NO_GROUP) {
+        p = trace_put_lit(p, "\"group_id\":");
+        p = trace_put_i64(p, group);
+        *p++ = ',';
+    }
+    at[PART_UID] = p;
+    p = trace_put_lit(p, "\"uid\":");
+    p = trace_put_u64(p, e->serial);
+    at[PART_Z] = p;
+    *p++ = '}';
+    if (e->serial) {
+        p = trace_put_lit(p, ",\"z\":");
+        p = trace_put_u64(p, e->serial);
+    }
+    return p;
+}
+
+/* Where a name like this one stands: the same, or one that begins as it does. */
+static uint64_t like_name(struct json_work *w, struct json_name *name, uint64_t place)
+{
+    uint64_t prefix = 0;
+    memcpy(&prefix, name->text.p, name->text.n < 8 ? name->text.n : 8);
+    uint64_t *slot = &w->prefixes[xp_hash_u64(prefix) % PREFIXES];
+    uint64_t like = place - name->place < XP_PEN_REACH ? name->place : *slot;
+    name->place = *slot = place;
+    return like;
+}
+
+/* The same, by the pen, with what is between it and the event before. The brace that ends it is
+ * left to the next, for whose begin it then is: matches go on over it. */
+static void pen_complete(struct json_work *w, struct derive_eye *eye, const struct trace_event *e,
+                         const struct derive_event *de, int64_t group, struct json_name *name)
+{
+    const uint8_t *at[PARTS];
+    struct xp_pen_field f[PARTS];
+    uint64_t place = xp_pen_place(w->pen);
+    uint8_t *text = xp_pen_room(w->pen, name->text.n + 2 * EVENT_ROOM), *p = text;
+    at[PART_HEAD] = text;
+    if (w->unclosed)
+        *p++ = '}';
+    if (w->comma)
+        *p++ = ',';
+    p = put_complete(w, p, eye, e, de, name->text, at);
+    p = put_tail(p, e, group, at);
+    w->like[PART_NAME] = like_name(w, name, place + (uint64_t)(at[PART_NAME] - text));
+    for (int i = 0; i < PARTS; i++) {
+        f[i] = (struct xp_pen_field){(uint32_t)(at[i] - text), w->like[i]};
+        if (i + 1 == PARTS || at[i + 1] > at[i])
+            w->like[i] = place + f[i].at;
+    }
+    xp_pen_record(w->pen, (size_t)(p - text), f, PARTS);
+    w->comma = w->unclosed = true;
 }
 
 static void write_async_end(struct json_work *w, const struct trace_event *e, uint64_t id,
@@ -349,7 +464,7 @@ static void write_async(struct json_work *w, struct derive_eye *eye, const struc
     struct derive_flow f;
     if (!derive_flow(eye, de, &f))
         return;
-    struct xp_span name = name_of(w, eye, de);
+    struct xp_span name = name_of(w, eye, de)->text;
     const char *category = derive_category(f.category);
     write_async_end(w, e, f.id, category, name, ph[f.dir & 3], true, shown_begin(w, e), group);
     if (f.dir != DERIVE_DIR_BOTH)
@@ -379,7 +494,7 @@ static enum xp_status write_counter(struct json_work *w, const struct trace_even
     XP_TRY(load_args(w, eye, e));
     if (first) {
         xp_buf_fmt(b, "{\"pid\":%u,\"name\":", w->places[e->line].pid);
-        xp_buf_span(b, name_of(w, eye, &de));
+        xp_buf_span(b, name_of(w, eye, &de)->text);
         put(b, ",\"ph\":\"C\"");
     }
     const char *comma = "";
@@ -409,6 +524,17 @@ static enum xp_status write_counter(struct json_work *w, const struct trace_even
     return XP_OK;
 }
 
+/* To the pen, what was not written by it. */
+static void hand_over(struct json_work *w)
+{
+    if (!w->pen)
+        return;
+    uint64_t place = xp_pen_place(w->pen);
+    xp_pen_text(w->pen, xp_buf_all(w->b), w->like_other);
+    w->like_other = place;
+    w->b->n = 0;
+}
+
 static bool is_counter(const struct json_work *w, const struct trace_event *e)
 {
     return e->track && VEC(w->h->tracks, struct trace_track)[e->track - 1].kind == TRACE_COUNTER;
@@ -422,11 +548,19 @@ static enum xp_status write_event(struct json_work *w, const struct trace_event 
     const struct trace_event *from = e->moved && moved(w, e)->has_args ? &moved(w, e)->args : e;
     if (w->t->all_args)
         XP_TRY(load_args(w, eye_of(w, from->line), from));
+    if (w->pen && !e->track && !e->moved) {
+        struct json_name *name = name_of(w, eye, &de);
+        if (name->text.n <= PEN_NAME_MAX) {
+            pen_complete(w, eye, e, &de, group, name);
+            return XP_OK;
+        }
+    }
     separate(w);
     if (e->track)
         write_async(w, eye, e, &de, group);
     else
         write_complete(w, eye, e, &de, group);
+    hand_over(w);
     flush(w);
     return XP_OK;
 }
@@ -451,6 +585,7 @@ static enum xp_status write_counters(struct json_work *w)
         }
         track = e->track;
         XP_TRY(write_counter(w, e, first));
+        hand_over(w);
         flush(w);
     }
     if (track)
@@ -466,8 +601,11 @@ static enum xp_status host_events(struct json_work *w, struct trace_host *h)
     w->eyes = xp_arena_alloc(a, (h->d->nlines + 1) * sizeof *w->eyes);
     w->looked = xp_arena_zalloc(a, (h->d->nlines + 1) * sizeof *w->looked);
     w->cache = xp_arena_zalloc(a, (h->part->nplanes + 1) * sizeof *w->cache);
-    if (!w->places || !w->eyes || !w->looked || !w->cache)
+    w->heads = xp_arena_zalloc(a, (h->d->nlines + 1) * sizeof *w->heads);
+    if (!w->places || !w->eyes || !w->looked || !w->cache || !w->heads)
         return trace_busy(w->t->err);
+    if (w->t->uid && h->events.n >= PEN_EVENTS && !w->pen)
+        w->pen = xp_pen_new(out_gzip(w->t->out));
     bool counters = false;
     for (size_t i = 0; i < h->events.n; i++) {
         const struct trace_event *e = &VEC(h->events, struct trace_event)[i];
@@ -505,6 +643,17 @@ static enum xp_status find_frames(struct json_work *w)
     return XP_OK;
 }
 
+static void end_pen(struct json_work *w)
+{
+    if (w->unclosed)
+        xp_buf_byte(w->b, '}');
+    w->unclosed = false;
+    if (w->pen)
+        hand_over(w);
+    xp_pen_free(w->pen);
+    w->pen = NULL;
+}
+
 static enum xp_status write_all(struct json_work *w)
 {
     struct trace *t = w->t;
@@ -518,6 +667,7 @@ static enum xp_status write_all(struct json_work *w)
             write_device(w, &t->hosts[i], &VEC(t->hosts[i].devices, struct trace_device)[k]);
     for (size_t i = 0; i < t->nhosts; i++)
         XP_TRY(host_events(w, &t->hosts[i]));
+    end_pen(w);
     if (w->ncounters == 10000000)
         put(w->b, "], \"showCounterMessage\": \"Only 10000000 counter events are shown. Zoom in or "
                   "pan to see more.\" ");
@@ -532,6 +682,7 @@ enum xp_status trace_write_json(struct trace *t)
     struct json_work w = {.t = t, .b = &t->out->text};
     xp_bump_init(&w.bump, t->scratch);
     enum xp_status st = write_all(&w);
+    end_pen(&w);
     xp_arena_free(w.args_memory);
     vec_free(&w.args);
     return st;

@@ -34,6 +34,13 @@ static inline uint8_t *trace_put_u64(uint8_t *p, uint64_t v)
     return p + (sizeof text - at);
 }
 
+static inline uint8_t *trace_put_i64(uint8_t *p, int64_t v)
+{
+    if (v < 0)
+        *p++ = '-';
+    return trace_put_u64(p, v < 0 ? -(uint64_t)v : (uint64_t)v);
+}
+
 /* Microseconds, exact. */
 static inline uint8_t *trace_put_us(uint8_t *p, int64_t ps)
 {

@@ -365,6 +365,54 @@ static void windows_show_what_one_walk_over_all_events_would(void **state)
     }
 }
 
+/* Threads of events with all that an event's text may have. */
+static struct tool_file motley(int n)
+{
+    struct xp_buf plane = host_plane(false);
+    for (int thread = 0; thread < 3; thread++) {
+        struct xp_buf line = make_line(5 + thread, "main", 1000);
+        for (int i = thread; i < n; i += 3) {
+            int64_t begin = i / 3 * 2 * US + (i % 5 ? 0 : 123457 * (i % 4));
+            if (i % 4 == 1)
+                add_flow(&line, 1 + i % 3, begin, i % 8 == 1, i % 8 != 1);
+            else
+                make_add_event(&line, 1 + i % 3, begin, 1000 * (i % 11));
+        }
+        make_put(&plane, 3, &line);
+    }
+    return host_file(&plane);
+}
+
+/* Large answers are written by the pen (gzip_pen.h), small ones as plain text. */
+static void large_answers_say_what_small_ones_do(void **state)
+{
+    (void)state;
+    enum { N = 600, STEP = 30 };
+    json_t *whole = ask(motley(N), NULL);
+    size_t at = 0;
+    assert_int_equal(completes(whole), N);
+    json_t *events = json_object_get(whole, "traceEvents");
+    for (int from = 0; from < N; from += STEP) {
+        char start[64], stop[64];
+        /* events of one number begin 2 us after those of the last */
+        snprintf(start, sizeof start, "start_time_ms=%.9f", (1 + 2.0 * from / 3 - 0.5) / 1e3);
+        snprintf(stop, sizeof stop, "end_time_ms=%.9f", (1 + 2.0 * (from + STEP) / 3 - 0.5) / 1e3);
+        const char *const args[] = {start, stop, NULL};
+        json_t *part = ask(motley(N), args), *few = json_object_get(part, "traceEvents");
+        for (size_t i = 0; i < json_array_size(few); i++) {
+            json_t *e = json_array_get(few, i);
+            bool found = false;
+            for (size_t k = 0; !found && k < json_array_size(events); k++)
+                found = json_equal(e, json_array_get(events, k));
+            assert_true(found);
+            at++;
+        }
+        json_decref(part);
+    }
+    assert_true(at >= N);
+    json_decref(whole);
+}
+
 static void half_a_million_events_inside_of_each_other_are_answered(void **state)
 {
     (void)state;
@@ -392,6 +440,7 @@ int main(void)
         cmocka_unit_test(a_profile_without_names_or_events_is_answered),
         cmocka_unit_test(the_old_viewer_has_arguments_at_once),
         cmocka_unit_test(windows_show_what_one_walk_over_all_events_would),
+        cmocka_unit_test(large_answers_say_what_small_ones_do),
         cmocka_unit_test(half_a_million_events_inside_of_each_other_are_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,330 @@
+#include "lib/base/gzip_pen.h"
+
+#include <endian.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "lib/base/gzip_pen_code.h"
+
+#define HISTORY XP_PEN_REACH
+#define WINDOW (8 * HISTORY)
+#define SLACK 8 /* bytes behind the text that are read, but never count */
+#define MATCH_LEAST 4
+#define MATCH_MOST 258
+#define TEXT_FIELDS 64
+#define END_OF_BLOCK 256
+
+/* --- the code: lengths are constants, codes follow from them as RFC 1951 says --- */
+
+struct symbol {
+    uint32_t bits;
+    uint8_t n;
+};
+
+static struct symbol literal[257], length_of[MATCH_MOST + 1], distance[30];
+static uint8_t distance_symbol[512]; /* of distances up to 256, then of their upper bits */
+static uint16_t distance_base[30];
+static uint8_t head[400];
+static size_t head_bits;
+
+static uint32_t reversed(uint32_t code, unsigned n)
+{
+    uint32_t r = 0;
+    for (unsigned i = 0; i < n; i++)
+        r |= (code >> i & 1) << (n - 1 - i);
+    return r;
+}
+
+static void assign(const uint8_t *lengths, size_t n, struct symbol *out)
+{
+    uint32_t code = 0;
+    for (unsigned len = 1; len <= 15; len++, code <<= 1)
+        for (size_t i = 0; i < n; i++)
+            if (lengths[i] == len)
+                out[i] = (struct symbol){reversed(code++, len), (uint8_t)len};
+}
+
+static void head_put(uint32_t v, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++, head_bits++)
+        head[head_bits / 8] |= (uint8_t)((v >> i & 1) << head_bits % 8);
+}
+
+/* A block with these code lengths, each written in four bits: its head. */
+static void make_head(void)
+{
+    static const uint8_t order[19] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
+                                      11, 4,  12, 3, 13, 2, 14, 1, 15};
+    head_put(0, 1); /* not the last */
+    head_put(2, 2);
+    head_put(sizeof pen_literal_lengths - 257, 5);
+    head_put(sizeof pen_distance_lengths - 1, 5);
+    head_put(19 - 4, 4);
+    for (int i = 0; i < 19; i++)
+        head_put(order[i] < 16 ? 4 : 0, 3);
+    for (size_t i = 0; i < sizeof pen_literal_lengths; i++)
+        head_put(reversed(pen_literal_lengths[i], 4), 4);
+    for (size_t i = 0; i < sizeof pen_distance_lengths; i++)
+        head_put(reversed(pen_distance_lengths[i], 4), 4);
+}
+
+static void make_lengths(const struct symbol *code)
+{
+    unsigned len = 3;
+    for (unsigned s = 0; s < 28; s++) {
+        unsigned extra = s < 8 ? 0 : s / 4 - 1;
+        for (uint32_t i = 0; i < 1u << extra && len < MATCH_MOST; i++, len++)
+            length_of[len] = (struct symbol){code[257 + s].bits | i << code[257 + s].n,
+                                             (uint8_t)(code[257 + s].n + extra)};
+    }
+    length_of[MATCH_MOST] = code[285];
+}
+
+static void make_distances(void)
+{
+    unsigned at = 1;
+    for (unsigned s = 0; s < 30; s++) {
+        unsigned extra = s < 4 ? 0 : s / 2 - 1;
+        distance_base[s] = (uint16_t)at;
+        for (unsigned i = 0; i < 1u << extra; i++, at++)
+            if (at <= 256)
+                distance_symbol[at - 1] = (uint8_t)s;
+            else
+                distance_symbol[256 + ((at - 1) >> 7)] = (uint8_t)s;
+    }
+}
+
+static void make_code(void)
+{
+    struct symbol code[sizeof pen_literal_lengths] = {0};
+    assign(pen_literal_lengths, sizeof pen_literal_lengths, code);
+    memcpy(literal, code, sizeof literal);
+    assign(pen_distance_lengths, sizeof pen_distance_lengths, distance);
+    make_lengths(code);
+    make_distances();
+    make_head();
+}
+
+/* --- the pen --- */
+
+struct xp_pen {
+    struct xp_gzip *gz;
+    struct xp_buf *out;
+    uint8_t *text; /* WINDOW bytes and SLACK */
+    uint64_t base; /* what text[0] is in the whole */
+    uint32_t n;    /* text written */
+    uint32_t counted;
+    uint32_t match, back; /* a match that may go on: its length and distance */
+    uint64_t bits;
+    unsigned nbits; /* below 8 between calls */
+    uint8_t *p;     /* in out, while a record is taken */
+};
+
+struct xp_pen *xp_pen_new(struct xp_gzip *gz)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_code);
+    struct xp_pen *pen = calloc(1, sizeof *pen);
+    XP_ASSERT(pen);
+    pen->gz = gz;
+    pen->out = xp_gzip_pause(gz);
+    pen->text = calloc(1, WINDOW + SLACK);
+    XP_ASSERT(pen->text);
+    xp_buf_add(pen->out, head, head_bits / 8);
+    pen->nbits = head_bits % 8;
+    pen->bits = pen->nbits ? head[head_bits / 8] : 0;
+    return pen;
+}
+
+static inline void put(struct xp_pen *pen, struct symbol s)
+{
+    pen->bits |= (uint64_t)s.bits << pen->nbits;
+    pen->nbits += s.n;
+}
+
+/* Whole bytes leave; there is room for 56 bits then. */
+static inline void spill(struct xp_pen *pen)
+{
+    uint64_t v = htole64(pen->bits);
+    memcpy(pen->p, &v, 8);
+    pen->p += pen->nbits / 8;
+    pen->bits = pen->nbits < 64 ? pen->bits >> (pen->nbits & ~7u) : 0;
+    pen->nbits %= 8;
+}
+
+static void put_match(struct xp_pen *pen)
+{
+    if (!pen->match)
+        return;
+    uint32_t back = pen->back - 1;
+    unsigned s = distance_symbol[back < 256 ? back : 256 + (back >> 7)];
+    struct symbol d = distance[s];
+    d.bits |= (pen->back - distance_base[s]) << d.n;
+    d.n = (uint8_t)(d.n + (s < 4 ? 0 : s / 2 - 1));
+    while (pen->match) {
+        uint32_t n = pen->match;
+        if (n > MATCH_MOST)
+            n = n < MATCH_MOST + MATCH_LEAST ? n - MATCH_LEAST : MATCH_MOST;
+        put(pen, length_of[n]);
+        put(pen, d);
+        spill(pen);
+        pen->match -= n;
+    }
+}
+
+static void put_literals(struct xp_pen *pen, const uint8_t *p, const uint8_t *end)
+{
+    if (p == end)
+        return;
+    put_match(pen);
+    for (; end - p >= 3; p += 3) {
+        put(pen, literal[p[0]]);
+        put(pen, literal[p[1]]);
+        put(pen, literal[p[2]]);
+        spill(pen);
+    }
+    for (; p < end; p++)
+        put(pen, literal[*p]);
+    spill(pen);
+}
+
+static void count(struct xp_pen *pen)
+{
+    xp_gzip_count(pen->gz, xp_span_of(pen->text + pen->counted, pen->n - pen->counted));
+    pen->counted = pen->n;
+}
+
+void xp_pen_free(struct xp_pen *pen)
+{
+    if (!pen)
+        return;
+    count(pen);
+    pen->p = xp_buf_room(pen->out, 64);
+    if (pen->p) {
+        put_match(pen);
+        put(pen, literal[END_OF_BLOCK]);
+        put(pen, (struct symbol){0, 3}); /* an empty stored block: to a whole byte */
+        spill(pen);
+        pen->nbits = pen->nbits ? 8 : 0;
+        spill(pen);
+        memcpy(pen->p, "\0\0\xff\xff", 4);
+        pen->out->n = (size_t)(pen->p + 4 - pen->out->p);
+    }
+    free(pen->text);
+    free(pen);
+}
+
+static void slide(struct xp_pen *pen)
+{
+    count(pen);
+    uint32_t by = pen->n - HISTORY;
+    memmove(pen->text, pen->text + by, HISTORY);
+    pen->base += by;
+    pen->n = pen->counted = HISTORY;
+}
+
+uint8_t *xp_pen_room(struct xp_pen *pen, size_t n)
+{
+    XP_ASSERT(n <= XP_PEN_RECORD_MAX);
+    if (n > WINDOW - pen->n)
+        slide(pen);
+    return pen->text + pen->n;
+}
+
+uint64_t xp_pen_place(const struct xp_pen *pen)
+{
+    return pen->base + pen->n + 1;
+}
+
+/* How many of up to `most` bytes at a and b agree. */
+static inline uint32_t agree(const uint8_t *a, const uint8_t *b, uint32_t most)
+{
+    uint32_t n = 0;
+    for (; n < most; n += 8) {
+        uint64_t x, y;
+        memcpy(&x, a + n, 8);
+        memcpy(&y, b + n, 8);
+        if (x != y) {
+            n += (uint32_t)__builtin_ctzll(htole64(x ^ y)) / 8;
+            break;
+        }
+    }
+    return n < most ? n : most;
+}
+
+/* What stands at `at` is taken to be like what stands at `like`; the place up to which it is. */
+static inline uint32_t take_like(struct xp_pen *pen, uint32_t at, uint64_t like, uint32_t end)
+{
+    if (like >= at || at - like > HISTORY)
+        return at;
+    uint32_t back = at - (uint32_t)like;
+    uint32_t same = agree(pen->text + at, pen->text + like, end - at);
+    if (pen->match && pen->back == back) {
+        pen->match += same;
+        return at + same;
+    }
+    if (same < MATCH_LEAST)
+        return at;
+    put_match(pen);
+    pen->match = same;
+    pen->back = back;
+    return at + same;
+}
+
+void xp_pen_record(struct xp_pen *pen, size_t n, const struct xp_pen_field *fields, size_t nfields)
+{
+    uint32_t at = pen->n, end = at + (uint32_t)n;
+    uint8_t *room = xp_buf_room(pen->out, n * 2 + 64);
+    pen->p = room;
+    for (size_t i = 0; room && i < nfields; i++) {
+        uint32_t begin = pen->n + fields[i].at;
+        uint32_t next = i + 1 < nfields ? pen->n + fields[i + 1].at : end;
+        if (at >= next)
+            continue; /* it is empty, or the last match goes on behind it */
+        at = take_like(pen, at, fields[i].like - 1 - pen->base + (at - begin), end);
+        if (at < next) {
+            put_literals(pen, pen->text + at, pen->text + next);
+            at = next;
+        }
+    }
+    if (room && pen->match > MATCH_MOST)
+        put_match(pen);
+    pen->n = end;
+    if (room)
+        pen->out->n += (size_t)(pen->p - room);
+}
+
+/* The place behind the next comma from p on. */
+static uint32_t comma(const uint8_t *p, uint32_t at, uint32_t end)
+{
+    const uint8_t *c = at < end ? memchr(p + at, ',', end - at) : NULL;
+    return c ? (uint32_t)(c - p) + 1 : end;
+}
+
+static void text_piece(struct xp_pen *pen, struct xp_span text, uint64_t like)
+{
+    struct xp_pen_field f[TEXT_FIELDS] = {{0, like}};
+    uint32_t n = (uint32_t)text.n;
+    memcpy(xp_pen_room(pen, n), text.p, n);
+    uint64_t from = like - 1 - pen->base;
+    size_t nf = 1;
+    if (from < pen->n)
+        for (uint32_t at = 0, is = (uint32_t)from; nf < TEXT_FIELDS; nf++) {
+            at = comma(text.p, at, n);
+            is = comma(pen->text, is, pen->n);
+            if (at == n || is == pen->n)
+                break;
+            f[nf] = (struct xp_pen_field){at, pen->base + is + 1};
+        }
+    xp_pen_record(pen, n, f, nf);
+}
+
+void xp_pen_text(struct xp_pen *pen, struct xp_span text, uint64_t like)
+{
+    while (text.n) {
+        size_t n = text.n < XP_PEN_RECORD_MAX ? text.n : XP_PEN_RECORD_MAX;
+        text_piece(pen, xp_span_of(text.p, n), like);
+        text = xp_span_of(text.p + n, text.n - n);
+        like = 0;
+    }
+}
