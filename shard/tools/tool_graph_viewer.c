@@ -5,6 +5,7 @@
 #include "shard/hlo/hlo_text.h"
 #include "shard/tools/dot_page.h"
 #include "shard/tools/modules.h"
+#include "shard/tools/reports_more.h"
 
 #include <strings.h>
 
@@ -385,5 +386,8 @@ static enum xp_status graph_viewer(const struct tool_host *hosts, size_t n,
     return internal(kind->answer(&r), err);
 }
 
-const struct tool tool_graph_viewer = {
-    .id = "graph_viewer", .index_only = true, .tolerant = true, .answer = graph_viewer};
+const struct tool tool_graph_viewer = {.id = "graph_viewer",
+                                       .index_only = true,
+                                       .tolerant = true,
+                                       .answer = graph_viewer,
+                                       .report = &report_graph_viewer};

@@ -1,6 +1,7 @@
 /* memory_viewer: what memory one HLO module holds over its run. */
 #include "shard/tools/memory_view.h"
 #include "shard/tools/modules.h"
+#include "shard/tools/reports_more.h"
 
 #define SPACE_DIGITS 9
 
@@ -40,5 +41,8 @@ static enum xp_status memory_viewer(const struct tool_host *hosts, size_t n,
     return XP_OK;
 }
 
-const struct tool tool_memory_viewer = {
-    .id = "memory_viewer", .index_only = true, .tolerant = true, .answer = memory_viewer};
+const struct tool tool_memory_viewer = {.id = "memory_viewer",
+                                        .index_only = true,
+                                        .tolerant = true,
+                                        .answer = memory_viewer,
+                                        .report = &report_memory_viewer};

@@ -6,6 +6,7 @@
 #include "shard/derive/vec.h"
 #include "shard/tools/facts.h"
 #include "shard/tools/profile.h"
+#include "shard/tools/reports_more.h"
 
 #define BARRIER_PERCENT 10.0
 #define DUMMY_PS 1250 /* what an event that did not wait has */
@@ -431,5 +432,9 @@ static enum xp_status render(struct xp_span merged, const struct tool_args *args
     return XP_OK;
 }
 
-const struct tool tool_smart_suggestion = {
-    .id = "smart_suggestion", .tolerant = true, .map = map, .merge = facts_merge, .render = render};
+const struct tool tool_smart_suggestion = {.id = "smart_suggestion",
+                                           .tolerant = true,
+                                           .map = map,
+                                           .merge = facts_merge,
+                                           .render = render,
+                                           .report = &report_smart_suggestion};

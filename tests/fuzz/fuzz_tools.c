@@ -16,7 +16,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
 
-#define MUTANTS 6
+#define MUTANTS 40
 #define FIELDS_MAX 4096
 #define DEPTH_MAX 16
 #define PROFILE_MAX ((size_t)1 << 20)

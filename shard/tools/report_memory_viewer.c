@@ -1,0 +1,300 @@
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "shard/tools/memory_view.h"
+#include "shard/tools/report_modules.h"
+#include "shard/tools/reports_more.h"
+
+/* Which buffers make up the peak of a compiled program, and could padding or lifetimes save some?
+ */
+
+#define NO_VIEW                                                                                    \
+    "the module has no buffer assignment in the profile: it comes with programs that were "        \
+    "compiled for a device"
+#define TEXT_MAX 4096
+
+struct buffer {
+    struct xp_span name, op, opcode, shape, kind;
+    uint64_t bytes, unpadded;
+    bool has_life;
+    uint64_t start, limit;
+};
+
+struct view {
+    struct buffer *buffers;
+    size_t nbuffers;
+    int64_t *heap, *unpadded;
+    struct xp_span *at;
+    size_t nsteps;
+    int64_t peak, peak_unpadded, indefinite;
+    uint64_t peak_step;
+};
+
+/* --- a host --- */
+
+static int64_t memory_space(const struct tool_args *args)
+{
+    struct xp_span s = {0};
+    int64_t v = 0;
+    tool_arg(args, "memory_space", &s);
+    for (size_t i = 0; i < s.n && s.n <= 9; i++) {
+        if (s.p[i] < '0' || s.p[i] > '9')
+            return 0;
+        v = v * 10 + s.p[i] - '0';
+    }
+    return v;
+}
+
+static void put_shape(struct facts_out *f, const struct hlo_module *m, uint32_t shape)
+{
+    struct xp_buf b;
+    xp_buf_init(&b, TEXT_MAX);
+    if (shape != HLO_NONE)
+        hlo_shape_text(m, shape, true, &b);
+    facts_text(f, xp_buf_all(&b));
+    xp_buf_fini(&b);
+}
+
+static void put_object(struct facts_out *f, const struct memory_view *v,
+                       const struct memory_object *o)
+{
+    const struct hlo_module *m = v->m;
+    const struct hlo_instr *in = NULL;
+    const struct memory_buffer *b = NULL;
+    struct hlo_meta meta = {0};
+    struct xp_buf name;
+    xp_buf_init(&name, TEXT_MAX);
+    if (o->buffer != HLO_NONE) {
+        b = &v->buffers[o->buffer];
+        in = hlo_instr_at(m, m->buffers[o->buffer].instr);
+        memory_buffer_name(v, o->buffer, &name);
+    }
+    if (in)
+        meta = hlo_meta_read(in->metadata);
+    bool placed = b && b->allocation < m->nallocations;
+    facts_text(f, xp_buf_all(&name));
+    facts_text(f, meta.op_name);
+    facts_text(f, in ? in->opcode_text : (struct xp_span){0});
+    put_shape(f, m, b ? b->shape : HLO_NONE);
+    facts_text(f, placed ? xp_span_str(memory_category(&m->allocations[b->allocation]))
+                         : (struct xp_span){0});
+    facts_i64(f, o->bytes);
+    facts_i64(f, o->unpadded);
+    facts_u64(f, b && b->start != HLO_NONE);
+    facts_u64(f, b && b->start != HLO_NONE ? b->start : 0);
+    facts_u64(f, b && b->start != HLO_NONE ? b->limit : 0);
+    xp_buf_fini(&name);
+}
+
+static enum xp_status put_view(struct facts_out *f, const struct hlo_module *m,
+                               const struct tool_args *args, struct xp_arena *a,
+                               struct xp_error *err)
+{
+    struct memory_view v;
+    struct xp_error own = {0};
+    enum xp_status st = memory_view_make(m, memory_space(args), a, &v, &own);
+    if (st == XP_BUSY)
+        return xp_fail(err, st, 0, "%s", own.text);
+    facts_u64(f, st == XP_OK);
+    if (st != XP_OK)
+        return XP_OK;
+    facts_i64(f, v.peak);
+    facts_i64(f, v.peak_unpadded);
+    facts_i64(f, v.indefinite);
+    facts_u64(f, v.peak_step);
+    facts_u64(f, v.nsteps);
+    for (uint32_t i = 0; i < v.nsteps; i++) {
+        facts_i64(f, v.heap[i]);
+        facts_i64(f, v.unpadded_heap[i]);
+        facts_text(f, v.names[i]);
+    }
+    facts_u64(f, v.nobjects);
+    for (uint32_t i = 0; i < v.nobjects; i++)
+        put_object(f, &v, &v.objects[i]);
+    return XP_OK;
+}
+
+static enum xp_status map(const struct tool_host *host, const struct tool_args *args,
+                          struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
+{
+    struct report_module of;
+    struct hlo_module *m;
+    struct facts_out f;
+    XP_TRY(facts_begin(&f, a, err));
+    enum xp_status st = report_modules_put(&f, host, args, a, &of, &m, err);
+    if (st == XP_OK && m)
+        st = put_view(&f, m, args, a, err);
+    if (st == XP_OK)
+        return facts_end(&f, host, a, partial, err);
+    facts_drop(&f);
+    return st;
+}
+
+/* --- the report --- */
+
+static bool get_view(struct facts *f, struct view *v, struct xp_arena *a)
+{
+    v->peak = facts_get_i64(f);
+    v->peak_unpadded = facts_get_i64(f);
+    v->indefinite = facts_get_i64(f);
+    v->peak_step = facts_get_u64(f);
+    v->nsteps = facts_get_count(f);
+    v->heap = xp_arena_alloc(a, (v->nsteps + 1) * sizeof *v->heap);
+    v->unpadded = xp_arena_alloc(a, (v->nsteps + 1) * sizeof *v->unpadded);
+    v->at = xp_arena_alloc(a, (v->nsteps + 1) * sizeof *v->at);
+    if (!v->heap || !v->unpadded || !v->at)
+        return false;
+    for (size_t i = 0; i < v->nsteps; i++) {
+        v->heap[i] = facts_get_i64(f);
+        v->unpadded[i] = facts_get_i64(f);
+        v->at[i] = facts_get_text(f);
+    }
+    v->nbuffers = facts_get_count(f);
+    v->buffers = xp_arena_alloc(a, (v->nbuffers + 1) * sizeof *v->buffers);
+    for (size_t i = 0; v->buffers && i < v->nbuffers; i++) {
+        struct buffer *b = &v->buffers[i];
+        *b = (struct buffer){.name = facts_get_text(f)};
+        b->op = facts_get_text(f);
+        b->opcode = facts_get_text(f);
+        b->shape = facts_get_text(f);
+        b->kind = facts_get_text(f);
+        b->bytes = (uint64_t)facts_get_i64(f);
+        b->unpadded = (uint64_t)facts_get_i64(f);
+        b->has_life = facts_get_u64(f) != 0;
+        b->start = facts_get_u64(f);
+        b->limit = facts_get_u64(f);
+    }
+    return v->buffers != NULL;
+}
+
+static const struct report_column columns[] = {
+    {"op", "Buffer of", "", REPORT_COL_OP, false, "HLO op that defines it; none: all small ones"},
+    {"program_id", "Program", "", REPORT_COL_TEXT, false, ""},
+    {"size", "Size", "bytes", REPORT_COL_BYTES, true, "with padding"},
+    {"unpadded", "Without padding", "bytes", REPORT_COL_BYTES, true, "of its elements alone"},
+    {"padding", "Padding", "bytes", REPORT_COL_BYTES, true, "size less that"},
+    {"kind", "Kind", "", REPORT_COL_TEXT, false, "parameter, constant, output or temporary"},
+    {"opcode", "Opcode", "", REPORT_COL_TEXT, false, ""},
+    {"shape", "Shape", "", REPORT_COL_TEXT, false, "with its layout"},
+    {"begin", "From", "", REPORT_COL_NUMBER, false, "step of the program that needs it first"},
+    {"end", "To", "", REPORT_COL_NUMBER, false, "step after which it is free"},
+    {"framework_op", "Framework op", "", REPORT_COL_TEXT, false, ""},
+};
+
+struct rows {
+    const struct view *v;
+    uint64_t program;
+};
+
+static struct report_cell text_or_none(struct xp_span s)
+{
+    return s.n ? report_of_text(s) : report_none();
+}
+
+static void row(void *ctx, uint64_t i, struct report_cell *c)
+{
+    const struct rows *rows = ctx;
+    const struct buffer *b = &rows->v->buffers[i];
+    c[0] = text_or_none(b->name);
+    c[1] = rows->program && b->name.n ? report_of_id(rows->program) : report_none();
+    c[2] = report_of_u64(b->bytes);
+    c[3] = report_of_u64(b->unpadded);
+    c[4] = report_of_u64(b->bytes > b->unpadded ? b->bytes - b->unpadded : 0);
+    c[5] = text_or_none(b->kind);
+    c[6] = text_or_none(b->opcode);
+    c[7] = text_or_none(b->shape);
+    c[8] = b->has_life ? report_of_u64(b->start) : report_none();
+    c[9] = b->has_life ? report_of_u64(b->limit) : report_none();
+    c[10] = text_or_none(b->op);
+}
+
+static void point(void *ctx, uint64_t i, struct report_cell *x, struct report_cell *y)
+{
+    const struct view *v = ctx;
+    *x = report_of_u64(i);
+    y[0] = report_of_i64(v->heap[i] + v->indefinite);
+    y[1] = report_of_i64(v->unpadded[i] + v->indefinite);
+}
+
+static void write_view(struct report *r, const struct view *v, const struct report_module *of)
+{
+    static const char *const names[] = {"used", "without_padding"};
+    struct rows *rows = xp_arena_alloc(r->a, sizeof *rows);
+    uint64_t peak = (uint64_t)(v->peak + v->indefinite), padding = 0;
+    if (!rows)
+        return;
+    *rows = (struct rows){v, of->program};
+    for (size_t i = 0; i < v->nbuffers; i++)
+        padding += v->buffers[i].bytes > v->buffers[i].unpadded
+                       ? v->buffers[i].bytes - v->buffers[i].unpadded
+                       : 0;
+    report_verdict(r,
+                   "%.*s needs %.1f MiB at its peak, of which %.1f %% are arguments and "
+                   "constants and %.1f %% padding.",
+                   (int)(of->name.n < 100 ? of->name.n : 100), (const char *)of->name.p,
+                   (double)peak / 0x1p20, peak ? 100 * (double)v->indefinite / (double)peak : 0,
+                   peak ? 100 * (double)padding / (double)peak : 0);
+    report_u64(r, "program_peak", peak, NULL);
+    report_u64(r, "program_peak_unpadded", (uint64_t)(v->peak_unpadded + v->indefinite), NULL);
+    report_u64(r, "program_arguments", (uint64_t)v->indefinite, NULL);
+    report_table(r, &(struct report_rows){.id = "buffers",
+                                          .title = "Buffers at the peak",
+                                          .columns = columns,
+                                          .ncolumns = sizeof columns / sizeof *columns,
+                                          .n = v->nbuffers,
+                                          .row = row,
+                                          .ctx = rows,
+                                          .sort = "size",
+                                          .descending = true});
+    report_series(r, &(struct report_points){.id = "program_order",
+                                             .title = "Memory over the program",
+                                             .x_label = "step of the program",
+                                             .x_unit = "",
+                                             .y_label = "Memory",
+                                             .y_unit = "bytes",
+                                             .kind = "line",
+                                             .names = names,
+                                             .nnames = 2,
+                                             .n = v->nsteps,
+                                             .point = point,
+                                             .ctx = (void *)v});
+}
+
+static enum xp_status write_found(struct report *r, const struct report_modules *m,
+                                  struct xp_error *err)
+{
+    static const char *const ids[] = {"program_peak", "program_peak_unpadded", "program_arguments"};
+    struct view *v = xp_arena_zalloc(r->a, sizeof *v);
+    if (m->found && facts_get_u64(m->found)) {
+        if (!v || !get_view(m->found, v, r->a))
+            return xp_fail(err, XP_BUSY, 0, "no memory left for the buffers");
+        XP_TRY(facts_ok(m->found, err));
+        write_view(r, v, &m->of);
+        return XP_OK;
+    }
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        report_na(r, ids[i], "%s", m->found ? NO_VIEW : "there is no such module");
+    return XP_OK;
+}
+
+static enum xp_status write_report(struct xp_span merged, const struct tool_args *args,
+                                   struct report *r, struct xp_error *err)
+{
+    struct report_modules m;
+    struct facts *hosts;
+    size_t n;
+    XP_TRY(facts_open(merged, r->a, &hosts, &n, err));
+    XP_TRY(report_modules_get(hosts, n, args, r, &m, err));
+    if (m.found && m.of.runs)
+        report_u64(r, "program_time", m.of.time_ps, NULL);
+    XP_TRY(write_found(r, &m, err));
+    report_modules_table(r, &m);
+    return XP_OK;
+}
+
+const struct tool_report report_memory_viewer = {
+    .question = "Which buffers make up a program's peak, and could padding or lifetimes save some?",
+    .map = map,
+    .merge = facts_merge,
+    .write = write_report,
+};

@@ -1,0 +1,379 @@
+#include <stdio.h>
+
+#include "shard/tools/report_figures.h"
+#include "shard/tools/report_ops.h"
+#include "shard/tools/reports_more.h"
+
+/* What should be changed? Rules with thresholds, each with its measured share and its evidence.
+ *
+ * Shares are of the devices' time (their windows), unless the rule says otherwise, so that they can
+ * be compared and are what could be won at most. Rules never guess: one without its facts is
+ * unknown, with the reason. */
+
+#define TEXT_MAX 320
+#define TOP 3 /* ops named as evidence */
+
+enum state { UNKNOWN, FINE, APPLIES };
+
+struct finding {
+    const char *rule, *tool, *what, *fix;
+    double threshold, share;
+    uint8_t state; /* enum state */
+    char evidence[TEXT_MAX];
+    const struct op_metrics *op; /* the first of the evidence, or NULL */
+};
+
+enum {
+    INPUT,
+    IDLE,
+    COLLECTIVES,
+    BARRIERS,
+    STRAGGLER,
+    SHUFFLE,
+    TRANSFER,
+    REMAT,
+    LOOSE,
+    SPARSE,
+    MEMORY_BOUND,
+    COMPUTE_BOUND,
+    LOW_USE,
+    RULES
+};
+
+static const struct finding rules[RULES] = {
+    [INPUT] = {"input_bound", "input_pipeline_analyzer", "The device waits for its input",
+               "Prefetch more, read and preprocess in parallel, move preprocessing off the hosts.",
+               0.10},
+    [IDLE] = {"idle", "trace", "The device idles, and not for its input",
+              "Look at what the host does in the gaps: launches one by one, Python between steps, "
+              "compilation, transfers that block.",
+              0.10},
+    [COLLECTIVES] = {"collectives", "op_profile", "Ops wait for other devices",
+                     "Shard so that less is exchanged, overlap collectives with compute, combine "
+                     "small ones, check the slowest host.",
+                     0.20},
+    [BARRIERS] = {"barrier_cores", "pod_viewer", "Cores wait at barriers",
+                  "Find the core or host that comes last; balance the work.", 0.10},
+    [STRAGGLER] = {"straggler", "pod_viewer", "The others wait for one host or core",
+                   "Compare its input, its host work and its clock with the others'.", 0.03},
+    [SHUFFLE] = {"data_formatting", "hlo_stats", "Data is copied, transposed and reshaped",
+                 "Keep one layout through the program; avoid transposes and slices between large "
+                 "ops; pad dimensions to the tile.",
+                 0.10},
+    [TRANSFER] = {"host_transfer", "hlo_stats", "Data moves between host and device in the program",
+                  "Move it in larger pieces and ahead of its use; keep on the device what is used "
+                  "again.",
+                  0.10},
+    [REMAT] = {"rematerialization", "hlo_stats", "Ops are computed again to save memory",
+               "Free memory (smaller batch, sharding, offload) or choose what is kept.", 0.05},
+    [LOOSE] = {"unattributed", "kernel_stats", "Work that no HLO op explains",
+               "Custom calls and command buffers: name them, or capture with command buffers off.",
+               0.10},
+    [SPARSE] = {"sparse_core", "op_profile", "The SparseCores work for much of the time",
+                "Balance embedding tables over cores; check that lookups overlap with dense work.",
+                0.10},
+    [MEMORY_BOUND] = {"hbm_bound", "roofline_model", "HBM is near its peak",
+                      "Fuse ops, use narrower types, reuse what is in VMEM; larger batches.", 0.70},
+    [COMPUTE_BOUND] = {"compute_bound", "roofline_model", "The matrix units are near their peak",
+                       "Little is left but fewer or narrower flops.", 0.70},
+    [LOW_USE] = {"low_utilization", "roofline_model",
+                 "Neither matrix units nor HBM are used much while ops run",
+                 "Look for small ops, wrong layouts, padding, and scalar work in op_profile.",
+                 0.50},
+};
+
+struct view {
+    const struct figures *f;
+    const struct op_metrics **ops; /* by self time */
+    uint32_t nops;
+    double self_ps; /* of all */
+    struct finding v[RULES];
+    uint32_t applies;
+};
+
+/* --- facts --- */
+
+static bool has(struct xp_span s, const char *part)
+{
+    return xp_span_has(s, xp_span_str(part));
+}
+
+static bool any_of(struct xp_span s, const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (xp_span_eq(s, xp_span_str(words[i])))
+            return true;
+    return false;
+}
+
+static bool is_shuffle(const struct op_metrics *m)
+{
+    static const char *const words[] = {"data formatting", "copy",      "copy-start",
+                                        "copy-done",       "transpose", "reshape",
+                                        "slice",           "pad",       "concatenate"};
+    return any_of(m->category, words, sizeof words / sizeof *words);
+}
+
+static bool is_transfer(const struct op_metrics *m)
+{
+    return has(m->category, "host send") || has(m->category, "host recv") ||
+           has(m->category, "outfeed");
+}
+
+static bool is_barrier(const struct op_metrics *m)
+{
+    return has(m->name, "barrier-cores");
+}
+
+static bool is_collective(const struct op_metrics *m)
+{
+    return figure_is_collective(m->category, m->name);
+}
+
+static bool is_sparse(const struct op_metrics *m)
+{
+    return m->core_type == OP_CORE_SPARSE || m->children_total_ps > 0;
+}
+
+/* --- findings --- */
+
+static void say(struct finding *d, double share)
+{
+    d->share = share;
+    d->state = share >= d->threshold ? APPLIES : FINE;
+}
+
+static void unknown(struct finding *d, const char *reason)
+{
+    d->state = UNKNOWN;
+    snprintf(d->evidence, sizeof d->evidence, "%s", reason);
+}
+
+/* A group of ops: their share, and the largest by name. */
+static void from_ops(struct view *v, int rule, bool (*is)(const struct op_metrics *m))
+{
+    struct finding *d = &v->v[rule];
+    double sum = 0, busy = v->f->window_ps ? (double)v->f->busy_ps / (double)v->f->window_ps : 0;
+    int named = 0, n = 0;
+    if (!v->self_ps || !busy) {
+        unknown(d, "the profile has no ops of a device");
+        return;
+    }
+    for (uint32_t i = 0; i < v->nops; i++) {
+        const struct op_metrics *m = v->ops[i];
+        if (!is(m))
+            continue;
+        sum += (double)m->self_ps;
+        d->op = d->op ? d->op : m;
+        if (named++ < TOP && n < TEXT_MAX - 100)
+            n += snprintf(d->evidence + n, sizeof d->evidence - (size_t)n, "%s%.*s %.1f %%",
+                          n ? ", " : "", (int)(m->name.n < 70 ? m->name.n : 70),
+                          (const char *)m->name.p, 100 * busy * (double)m->self_ps / v->self_ps);
+    }
+    if (named > TOP && n < TEXT_MAX - 30)
+        snprintf(d->evidence + n, sizeof d->evidence - (size_t)n, ", %d more", named - TOP);
+    say(d, busy * sum / v->self_ps);
+}
+
+static void from_figure(struct view *v, int rule, const struct figure *f)
+{
+    struct finding *d = &v->v[rule];
+    if (!f->known) {
+        unknown(d, f->reason);
+        return;
+    }
+    say(d, f->v);
+    if (f->has_spread && f->max_host.n)
+        snprintf(d->evidence, sizeof d->evidence, "most on %.*s: %.1f %%",
+                 (int)(f->max_host.n < 100 ? f->max_host.n : 100), (const char *)f->max_host.p,
+                 100 * f->max);
+}
+
+static void idle(struct view *v)
+{
+    const struct figures *f = v->f;
+    double input = f->input.known ? f->input.v : 0;
+    from_figure(v, IDLE, &f->idle);
+    if (f->idle.known)
+        say(&v->v[IDLE], f->idle.v > input ? f->idle.v - input : 0);
+}
+
+static void straggler(struct view *v)
+{
+    const struct figures *f = v->f;
+    struct finding *d = &v->v[STRAGGLER];
+    if (!f->straggler.known) {
+        unknown(d, f->straggler.reason);
+        return;
+    }
+    say(d, f->straggler_text[0] ? f->straggler.v : 0);
+    d->state = f->straggler_text[0] ? APPLIES : FINE;
+    snprintf(d->evidence, sizeof d->evidence, "%s", f->straggler_text);
+}
+
+static void usage(struct view *v)
+{
+    const struct figures *f = v->f;
+    struct finding *low = &v->v[LOW_USE];
+    from_figure(v, MEMORY_BOUND, &f->hbm);
+    from_figure(v, COMPUTE_BOUND, &f->mxu);
+    if (!f->hbm.known || !f->mxu.known || !f->window_ps || !f->busy_ps) {
+        unknown(low, f->hbm.known ? f->mxu.reason : f->hbm.reason);
+        return;
+    }
+    double busy = (double)f->busy_ps / (double)f->window_ps;
+    double best = (f->hbm.v > f->mxu.v ? f->hbm.v : f->mxu.v) / busy;
+    low->share = busy * (best < 1 ? 1 - best : 0);
+    low->state = best < low->threshold ? APPLIES : FINE;
+    snprintf(low->evidence, sizeof low->evidence,
+             "while ops run: matrix units %.1f %%, HBM %.1f %% of their peaks",
+             100 * f->mxu.v / busy, 100 * f->hbm.v / busy);
+}
+
+static bool gather(struct view *v, struct xp_arena *a)
+{
+    const struct op_db *db = &v->f->stats->device;
+    v->ops = op_db_sorted(db, a);
+    for (uint32_t i = 0; v->ops && i < db->n; i++) {
+        if (op_is_idle(v->ops[i]) || !v->ops[i]->self_ps)
+            continue;
+        v->self_ps += (double)v->ops[i]->self_ps;
+        v->ops[v->nops++] = v->ops[i];
+    }
+    return v->ops != NULL;
+}
+
+static void judge(struct view *v)
+{
+    memcpy(v->v, rules, sizeof v->v);
+    from_figure(v, INPUT, &v->f->input);
+    idle(v);
+    from_ops(v, COLLECTIVES, is_collective);
+    from_ops(v, BARRIERS, is_barrier);
+    straggler(v);
+    from_ops(v, SHUFFLE, is_shuffle);
+    from_ops(v, TRANSFER, is_transfer);
+    from_ops(v, REMAT, op_is_remat);
+    from_figure(v, LOOSE, &v->f->unattributed);
+    from_ops(v, SPARSE, is_sparse);
+    usage(v);
+    for (int i = 0; i < RULES; i++)
+        v->applies += v->v[i].state == APPLIES;
+}
+
+/* --- the report --- */
+
+static const struct report_column columns[] = {
+    {"rule", "Rule", "", REPORT_COL_TEXT, false, "id"},
+    {"priority", "Priority", "", REPORT_COL_TEXT, false,
+     "P0: 30 % of the time or more, P1: 10 %, P2: less"},
+    {"share", "Share", "fraction", REPORT_COL_NUMBER, false,
+     "of the devices' time: what could be won at most; of a peak for the rules about peaks"},
+    {"finding", "Finding", "", REPORT_COL_TEXT, false, "what happens"},
+    {"evidence", "Evidence", "", REPORT_COL_TEXT, false, "ops with their shares, hosts"},
+    {"fix", "What helps", "", REPORT_COL_TEXT, false, ""},
+    {"tool", "See", "", REPORT_COL_TEXT, false, "tool that shows it"},
+    {"op", "Op", "", REPORT_COL_OP, false, "largest of the evidence"},
+    {"program_id", "Program", "", REPORT_COL_TEXT, false, "of the op"},
+};
+
+static const struct finding *nth(const struct view *v, uint64_t i, bool applies)
+{
+    for (int k = 0; k < RULES; k++)
+        if ((v->v[k].state == APPLIES) == applies && i-- == 0)
+            return &v->v[k];
+    return &v->v[0];
+}
+
+static void finding_row(void *ctx, uint64_t i, struct report_cell *c)
+{
+    const struct finding *d = nth(ctx, i, true);
+    c[0] = report_of_text(xp_span_str(d->rule));
+    c[1] = report_of_text(xp_span_str(d->share >= 0.3 ? "P0" : d->share >= 0.1 ? "P1" : "P2"));
+    c[2] = report_of_double(d->share);
+    c[3] = report_of_text(xp_span_str(d->what));
+    c[4] = d->evidence[0] ? report_of_text(xp_span_str(d->evidence)) : report_none();
+    c[5] = report_of_text(xp_span_str(d->fix));
+    c[6] = report_of_text(xp_span_str(d->tool));
+    c[7] = d->op ? report_of_text(d->op->name) : report_none();
+    c[8] = d->op && d->op->program ? report_of_id(d->op->program) : report_none();
+}
+
+static const struct report_column quiet_columns[] = {
+    {"rule", "Rule", "", REPORT_COL_TEXT, false, "id"},
+    {"state", "State", "", REPORT_COL_TEXT, false, "fine, or unknown"},
+    {"share", "Share", "fraction", REPORT_COL_NUMBER, false, "as measured"},
+    {"threshold", "From", "fraction", REPORT_COL_NUMBER, false, "where it would apply"},
+    {"reason", "Why", "", REPORT_COL_TEXT, false, "it is not known"},
+};
+
+static void quiet_row(void *ctx, uint64_t i, struct report_cell *c)
+{
+    const struct finding *d = nth(ctx, i, false);
+    c[0] = report_of_text(xp_span_str(d->rule));
+    c[1] = report_of_text(xp_span_str(d->state == FINE ? "fine" : "unknown"));
+    c[2] = d->state == FINE ? report_of_double(d->share) : report_none();
+    c[3] = report_of_double(d->threshold);
+    c[4] = d->state == UNKNOWN ? report_of_text(xp_span_str(d->evidence)) : report_none();
+}
+
+static void verdict(struct report *r, const struct view *v)
+{
+    const struct finding *most = NULL;
+    for (int i = 0; i < RULES; i++)
+        if (v->v[i].state == APPLIES && i < MEMORY_BOUND && (!most || v->v[i].share > most->share))
+            most = &v->v[i];
+    for (int i = MEMORY_BOUND; i < RULES && !most; i++) /* what is left, not what is in the way */
+        most = v->v[i].state == APPLIES ? &v->v[i] : NULL;
+    if (most)
+        report_verdict(r, "%s: %.1f %% of the time. %s", most->what, 100 * most->share, most->fix);
+    else if (v->f->window_ps)
+        report_verdict(r, "No rule applies: nothing stands out.");
+    else
+        report_verdict(r, "No device was captured, so there is little to say about speed.");
+}
+
+static enum xp_status write_report(struct xp_span merged, const struct tool_args *args,
+                                   struct report *r, struct xp_error *err)
+{
+    struct session s;
+    struct figures *f = xp_arena_alloc(r->a, sizeof *f);
+    struct view *v = xp_arena_zalloc(r->a, sizeof *v);
+    if (!f || !v)
+        return xp_fail(err, XP_BUSY, 0, "no memory left for the report");
+    XP_TRY(session_open_report(merged, args, r->a, &s, f, err));
+    v->f = f;
+    if (!gather(v, r->a))
+        return xp_fail(err, XP_BUSY, 0, "no memory left to sort ops");
+    judge(v);
+    verdict(r, v);
+    report_u64(r, "suggestions", v->applies, NULL);
+    report_steps(r, f);
+    report_usage(r, f);
+    report_environment(r, f);
+    report_table(r, &(struct report_rows){.id = "findings",
+                                          .title = "Findings",
+                                          .columns = columns,
+                                          .ncolumns = sizeof columns / sizeof *columns,
+                                          .n = v->applies,
+                                          .row = finding_row,
+                                          .ctx = v,
+                                          .sort = "share",
+                                          .descending = true});
+    report_table(r, &(struct report_rows){.id = "rules",
+                                          .title = "Rules that do not apply",
+                                          .columns = quiet_columns,
+                                          .ncolumns = sizeof quiet_columns / sizeof *quiet_columns,
+                                          .n = RULES - v->applies,
+                                          .row = quiet_row,
+                                          .ctx = v});
+    report_remarks(r, f);
+    return XP_OK;
+}
+
+const struct tool_report report_smart_suggestion = {
+    .question = "What should be changed?",
+    .map = session_map_report,
+    .merge = session_merge,
+    .write = write_report,
+};
