@@ -171,6 +171,7 @@ enum derive_kept {
     DERIVE_KEPT_OP_CHILDREN,
     DERIVE_KEPT_MEMORY,
     DERIVE_KEPT_STEPS,
+    DERIVE_KEPT_FIGURES,
     DERIVE_KEPT_COUNT
 };
 typedef enum xp_status (*derive_make_fn)(struct part *p, const struct derive *d, void **kept,

@@ -113,7 +113,8 @@ struct figure_host {
     uint32_t nsyncs;
 };
 
-/* marker: step_marker=, or empty. Texts and arrays live in a, or as long as the part. */
+/* marker: step_marker=, or empty: then they are made at the first call and kept with the part.
+ * Texts and arrays live as long as the part, or in a. */
 enum xp_status figures_of(struct part *p, struct xp_span host, struct xp_span marker,
                           struct xp_arena *a, struct figure_host *out, struct xp_error *err);
 void figures_pack(const struct figure_host *h, uint32_t index, struct xp_buf *out);

@@ -576,13 +576,13 @@ static enum xp_status build(struct figure_build *b)
     return st;
 }
 
-enum xp_status figures_of(struct part *p, struct xp_span host, struct xp_span marker,
-                          struct xp_arena *a, struct figure_host *out, struct xp_error *err)
+static enum xp_status look(struct part *p, const struct derive *d, struct xp_span marker,
+                           struct xp_arena *a, struct figure_host *out, struct xp_error *err)
 {
     struct xp_error own = {0};
-    struct figure_build b = {.part = p, .marker = marker, .host = out, .err = err ? err : &own};
-    *out = (struct figure_host){.name = host, .start_wall_ns = p->start_wall_ns};
-    XP_TRY(derive_groups_get(p, &b.d, b.err));
+    struct figure_build b = {
+        .part = p, .d = d, .marker = marker, .host = out, .err = err ? err : &own};
+    *out = (struct figure_host){.start_wall_ns = p->start_wall_ns};
     b.scratch = xp_arena_new(NULL);
     xp_bump_init(&b.bump, a);
     enum xp_status st = b.scratch ? build(&b) : figure_busy(b.err);
@@ -591,4 +591,31 @@ enum xp_status figures_of(struct part *p, struct xp_span host, struct xp_span ma
     vec_free(&b.syncs);
     vec_free(&b.modules);
     return st;
+}
+
+static enum xp_status make(struct part *p, const struct derive *d, void **kept,
+                           struct xp_error *err)
+{
+    struct figure_host *h = xp_arena_zalloc(p->arena, sizeof *h);
+    if (!h)
+        return figure_busy(err);
+    XP_TRY(look(p, d, (struct xp_span){0}, p->arena, h, err));
+    *kept = h;
+    return XP_OK;
+}
+
+enum xp_status figures_of(struct part *p, struct xp_span host, struct xp_span marker,
+                          struct xp_arena *a, struct figure_host *out, struct xp_error *err)
+{
+    const struct derive *d;
+    void *kept = NULL;
+    if (marker.n) {
+        XP_TRY(derive_groups_get(p, &d, err));
+        XP_TRY(look(p, d, marker, a, out, err));
+    } else {
+        XP_TRY(derive_keep(p, DERIVE_KEPT_FIGURES, make, &kept, err));
+        *out = *(const struct figure_host *)kept;
+    }
+    out->name = host;
+    return XP_OK;
 }
