@@ -314,6 +314,9 @@ static bool walk_ops(struct walk *w, const struct derive_line *dl, struct tpu_du
         if (ev.name >= w->metas.n)
             continue;
         note_span(w, f.begin_ps, f.end_ps);
+        /* XProf's line of framework ops has no times of the device, and counts with the host's. */
+        if (w->metas.v[ev.name].op.provenance.n && ev.begin_ps >= 0)
+            note_span(w, (uint64_t)ev.begin_ps, (uint64_t)ev.end_ps);
         note_duty(duty, &it, &ev, &w->metas.v[ev.name]);
         ok = push(w, &f) && (!it.has_stats || note_stats(w, &it.side, &f));
     }
