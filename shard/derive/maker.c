@@ -8,6 +8,7 @@
 
 #define LEVELS_MAX 4096
 #define DEPENDENTS_MAX 2
+#define BATCH 64
 
 struct made_level {
     bool open;
@@ -298,18 +299,23 @@ static bool add_alone(struct line_maker *m, const uint32_t *names, size_t n,
     return ok;
 }
 
-/* The one event that is pending, of one level, is written and makes room for the next; in short
- * what close_levels does. False: it is not so simple. */
-static inline bool replace_one(struct line_maker *m, uint32_t name, const struct maker_op *op)
+/* The one open event, on the first level, ends where the next begins; in short what close_levels
+ * does. Ended events are written some at a time. False: it is not so simple. */
+static inline bool next_of_one(struct line_maker *m, uint32_t name, const struct maker_op *op)
 {
-    struct lane_view *e = m->pending.p;
     struct made_level *l = m->levels.p;
-    if (m->nopen != 1 || m->pending.n != 1 || m->ndependents || e->ev.begin_ps >= op->begin_ps)
+    struct lane_view *e = VEC(m->pending, struct lane_view) + m->pending.n - 1;
+    if (m->nopen != 1 || m->ndependents || l->ev + 1 != m->pending.n ||
+        e->ev.begin_ps >= op->begin_ps)
         return false;
     lengthen(e, m->tail_ps, m->tail_ref);
-    write(m, e, 1);
+    if (m->pending.n >= BATCH)
+        flush(m, op->begin_ps);
+    e = vec_push(&m->pending, sizeof *e);
+    if (!e)
+        return false;
     *e = (struct lane_view){{op->begin_ps, op->end_ps, 0, name}, {op->ref, op->ref, 0}, op->group};
-    *l = (struct made_level){true, name, 0, INT64_MIN};
+    *l = (struct made_level){true, name, m->pending.n - 1, INT64_MIN};
     return true;
 }
 
@@ -342,7 +348,7 @@ bool line_maker_add_all(struct line_maker *m, const uint32_t *names, size_t n,
         }
         return !m->failed;
     }
-    if (n != 1 || k || m->failed || !replace_one(m, names[0], op))
+    if (n != 1 || k || m->failed || !next_of_one(m, names[0], op))
         change(m, names, k, n, op);
     m->tail_ps = op->end_ps;
     m->tail_ref = op->ref;

@@ -150,7 +150,7 @@ static _Thread_local struct view_block known[KNOWN];
 
 static inline const struct view_block *source_block(const struct lane_source *s, uint64_t block)
 {
-    struct view_block *k = &known[block % KNOWN];
+    struct view_block *k = &known[(block + 89 * s->id) % KNOWN];
     if (k->source != s->id || k->block != block) {
         k->source = s->id;
         k->block = block;
@@ -159,28 +159,23 @@ static inline const struct view_block *source_block(const struct lane_source *s,
     return k;
 }
 
-static inline void view_times(const struct lane_source *s, uint64_t ord, uint64_t span,
-                              uint64_t cut_ns, int64_t *begin_ps, int64_t *end_ps)
-{
-    const struct view_block *k = source_block(s, ord / LANE_BLOCK);
-    uint64_t last = ord + span;
-    *begin_ps = s->base_ps + k->begins[ord % LANE_BLOCK];
-    if (last / LANE_BLOCK != ord / LANE_BLOCK)
-        k = source_block(s, last / LANE_BLOCK);
-    *end_ps = s->base_ps + k->ends[last % LANE_BLOCK] - (int64_t)cut_ns * 1000;
-    if (*end_ps < *begin_ps)
-        *end_ps = *begin_ps;
-}
-
 void lane_view_many(struct lane_unpack *u, struct lane_event *ev, size_t n, uint64_t ord)
 {
     struct view_run r = view_open(u);
-    uint64_t at = u->prev_at;
+    const struct lane_source *s = u->source;
+    const struct view_block *k = NULL;
+    uint64_t at = u->prev_at, block = UINT64_MAX;
     for (size_t i = 0; i < n; i++) {
         uint64_t v = bits_next(&r.all);
         at += part_of(&r, v, SKIP);
-        view_times(u->source, at, part_of(&r, v, SPAN), part_of(&r, v, CUT), &ev[i].begin_ps,
-                   &ev[i].end_ps);
+        if (at / LANE_BLOCK != block)
+            k = source_block(s, block = at / LANE_BLOCK);
+        ev[i].begin_ps = s->base_ps + k->begins[at % LANE_BLOCK];
+        uint64_t last = at + part_of(&r, v, SPAN);
+        if (last / LANE_BLOCK != block)
+            k = source_block(s, block = last / LANE_BLOCK);
+        int64_t end = s->base_ps + k->ends[last % LANE_BLOCK] - (int64_t)part_of(&r, v, CUT) * 1000;
+        ev[i].end_ps = end < ev[i].begin_ps ? ev[i].begin_ps : end;
         ev[i].name = u->name_base + (uint32_t)part_of(&r, v, NAME);
         ev[i].at = 0;
         ev[i].ord = ord + i;
@@ -208,10 +203,12 @@ void lane_view_begins(const struct lane_block *b, int64_t *begins)
     struct lane_unpack u;
     lane_view_open(&u, b);
     struct view_run r = view_open(&u);
-    uint64_t at = u.prev_at;
+    const struct view_block *k = NULL;
+    uint64_t at = u.prev_at, block = UINT64_MAX;
     for (uint32_t i = 0; i < b->count; i++) {
         at += part_of(&r, bits_next(&r.all), SKIP);
-        begins[i] =
-            u.source->base_ps + source_block(u.source, at / LANE_BLOCK)->begins[at % LANE_BLOCK];
+        if (at / LANE_BLOCK != block)
+            k = source_block(u.source, block = at / LANE_BLOCK);
+        begins[i] = u.source->base_ps + k->begins[at % LANE_BLOCK];
     }
 }

@@ -75,8 +75,8 @@ static bool flush_segment(struct lane_pen *pen, struct xp_arena *scratch, struct
     return true;
 }
 
-static bool flush_block(struct lane_pen *pen, bool last, struct xp_arena *scratch,
-                        struct xp_bump *out)
+static __attribute__((noinline)) bool flush_block(struct lane_pen *pen, bool last,
+                                                  struct xp_arena *scratch, struct xp_bump *out)
 {
     uint8_t packed[LANE_PACK_MAX];
     if (pen->nblk == LANE_SEG && !flush_segment(pen, scratch, out))
@@ -106,13 +106,19 @@ static bool flush_block(struct lane_pen *pen, bool last, struct xp_arena *scratc
     return true;
 }
 
-bool lane_pen_add(struct lane_pen *pen, const struct lane_raw *ev, struct xp_arena *scratch,
-                  struct xp_bump *out)
+static inline bool put(struct lane_pen *pen, const struct lane_raw *ev, struct xp_arena *scratch,
+                       struct xp_bump *out)
 {
     if (pen->n == LANE_BLOCK && !flush_block(pen, false, scratch, out))
         return false;
     pen->ev[pen->n++] = *ev;
     return true;
+}
+
+bool lane_pen_add(struct lane_pen *pen, const struct lane_raw *ev, struct xp_arena *scratch,
+                  struct xp_bump *out)
+{
+    return put(pen, ev, scratch, out);
 }
 
 /* Folds the node `c` into `u`, which spans what came before it. */
@@ -281,10 +287,11 @@ static inline enum xp_status add(struct line_builder *b, const struct lane_raw *
     } else if (i == b->nlanes && !open_lane(b)) {
         return XP_BUSY;
     }
-    if (!lane_pen_add(b->pens[i], ev, b->scratch, b->out))
+    struct lane_pen *pen = b->pens[i];
+    if (!put(pen, ev, b->scratch, b->out))
         return XP_BUSY;
     if (ref)
-        b->pens[i]->ref[b->pens[i]->n - 1] = *ref;
+        pen->ref[pen->n - 1] = *ref;
     if (ev->end_ps > b->end[i])
         b->end[i] = ev->end_ps;
     b->low[i] = i && b->low[i - 1] < b->end[i] ? b->low[i - 1] : b->end[i];

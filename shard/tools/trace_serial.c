@@ -200,21 +200,29 @@ static size_t match(const struct serials *s, int64_t base_ps, const int64_t *beg
     return found;
 }
 
-static bool lane_peers(struct serials *s, uint32_t r, const struct trace_lane *tl)
+/* Where a lane stands: its next block, and the first begin that may be in it. */
+struct lane_place {
+    uint64_t block;
+    size_t begin;
+};
+
+/* The lane's events of begins before `until`. */
+static bool lane_peers(struct serials *s, uint32_t r, const struct trace_lane *tl,
+                       struct lane_place *at, size_t until)
 {
     uint64_t nblocks = lane_levels(tl->lane) ? lane_nodes(tl->lane, 0) : 0;
-    uint64_t b = nblocks ? first_block(tl, s->begins[0]) : 0;
     struct lane_event ev[LANE_BLOCK];
     int64_t begins[LANE_BLOCK];
     uint32_t event[LANE_BLOCK], group[LANE_BLOCK];
-    size_t k = 0;
-    for (; next_block(s, tl, nblocks, &b, &k); b++) {
-        size_t n = lane_begins(tl->lane, b, begins);
-        n = match(s, tl->base_ps, begins, n, k, event, group);
+    for (; next_block(s, tl, nblocks, &at->block, &at->begin); at->block++) {
+        if (at->begin >= until)
+            return true;
+        size_t n = lane_begins(tl->lane, at->block, begins);
+        n = match(s, tl->base_ps, begins, n, at->begin, event, group);
         if (!n)
             continue;
         struct lane_cursor c;
-        lane_seek_ord(&c, tl->lane, b * LANE_BLOCK);
+        lane_seek_ord(&c, tl->lane, at->block * LANE_BLOCK);
         lane_next_block(&c, ev);
         for (size_t i = 0; i < n; i++)
             if (!s->gather)
@@ -222,17 +230,38 @@ static bool lane_peers(struct serials *s, uint32_t r, const struct trace_lane *t
             else if (!add_peer(s, r, tl, &ev[event[i]], group[i]))
                 return false;
     }
+    at->begin = s->nbegins;
     return true;
+}
+
+#define SLICE 512
+
+/* All lanes of a row, some begins at a time: lanes that are views of one other (lane.h) are read
+ * along with each other. */
+static bool row_peers(struct serials *s, uint32_t r)
+{
+    const struct trace_row *row = &VEC(s->h->rows, struct trace_row)[r];
+    const struct trace_lane *lanes = VEC(s->h->lanes, struct trace_lane) + row->first_lane;
+    struct lane_place *at = calloc(row->nlanes + 1, sizeof *at);
+    bool ok = at;
+    for (uint32_t i = 0; ok && i < row->nlanes; i++)
+        if (lane_levels(lanes[i].lane))
+            at[i].block = first_block(&lanes[i], s->begins[0]);
+    for (size_t until = 0; ok && until < s->nbegins;) {
+        until = s->nbegins - until > SLICE ? until + SLICE : s->nbegins;
+        for (uint32_t i = 0; ok && i < row->nlanes; i++)
+            if (at[i].begin < until)
+                ok = lane_peers(s, r, &lanes[i], &at[i], until);
+    }
+    free(at);
+    return ok;
 }
 
 static bool all_peers(struct serials *s)
 {
-    struct trace_host *h = s->h;
-    for (uint32_t r = 0; s->nbegins && r < h->rows.n; r++) {
-        const struct trace_row *row = &VEC(h->rows, struct trace_row)[r];
-        for (uint32_t i = 0; i < row->nlanes; i++)
-            if (!lane_peers(s, r, &VEC(h->lanes, struct trace_lane)[row->first_lane + i]))
-                return false;
+    for (uint32_t r = 0; s->nbegins && r < s->h->rows.n; r++) {
+        if (!row_peers(s, r))
+            return false;
         if (out_cancelled(s->out))
             return true;
     }
