@@ -147,3 +147,15 @@ test("the map adds up how busy each column is", () => {
   expect(columns[0]).toBeCloseTo(0.75);
   expect(columns[9]).toBeCloseTo(0.25);
 });
+
+test("pinned lines are above the others, in their order; hidden ones are left out", () => {
+  const one = [plane(0, [line(0, 1), line(1, 1), line(2, 2)])];
+  const { rows, pinned, pinnedHeight, byLine, hidden } = layoutRows(one, new Set(), new Set(), [2, 0, 77], new Set([1]));
+  expect(pinned.map((r) => r.line!.line)).toEqual([2, 0]);
+  expect(pinned[1]!.y).toBe(pinned[0]!.h);
+  expect(pinnedHeight).toBe(pinned[0]!.h + pinned[1]!.h);
+  expect(rows.map((r) => r.line?.line)).toEqual([undefined]);
+  expect(rows[0]!.y).toBe(pinnedHeight);
+  expect(hidden).toBe(1);
+  expect([...byLine.keys()].sort()).toEqual([0, 2]);
+});

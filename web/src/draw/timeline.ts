@@ -40,6 +40,8 @@ export interface Scene {
   hovered: Mark | null;
   area: (Range & { lines: ReadonlySet<number> | null }) | null; // no lines: all
   arrows: Arrow[];
+  measured: Range | null;
+  marks: readonly { at: bigint; note: string }[];
   cursorX: number | null;
   theme: Theme;
 }
@@ -80,8 +82,63 @@ export class Timeline {
     if (s.hovered) this.outline(s, s.hovered, s.theme.text, 1);
     if (s.selected) this.outline(s, s.selected, s.theme.selected, 2);
     for (const arrow of s.arrows) this.arrow(s, arrow);
+    if (s.measured) this.measured(s, s.measured);
+    this.marks(s, RULER);
     ctx.restore();
     this.ruler(s);
+    this.marks(s, 0);
+  }
+
+  /** Two lines, and the time between them. */
+  private measured(s: Scene, m: Range): void {
+    const { ctx } = this;
+    const x0 = xOf(s.view, m.t0, s.width);
+    const x1 = xOf(s.view, m.t1, s.width);
+    if (x1 < 0 || x0 > s.width) return;
+    ctx.fillStyle = s.theme.accent;
+    ctx.fillRect(Math.round(x0), RULER, 1, s.height);
+    ctx.fillRect(Math.round(x1), RULER, 1, s.height);
+    const y = RULER + 16;
+    ctx.fillRect(Math.max(0, x0), y, Math.max(1, Math.min(s.width, x1) - Math.max(0, x0)), 1);
+    const text = duration(m.t1 - m.t0, 6);
+    ctx.font = `600 12px ${s.theme.font}`;
+    const w = ctx.measureText(text).width + 14;
+    const at = Math.min(s.width - w / 2 - 4, Math.max(w / 2 + 4, (Math.max(0, x0) + Math.min(s.width, x1)) / 2));
+    this.pill(s, text, at, y, w);
+  }
+
+  private pill(s: Scene, text: string, x: number, y: number, w: number): void {
+    const { ctx } = this;
+    ctx.fillStyle = s.theme.accent;
+    ctx.beginPath();
+    ctx.roundRect(x - w / 2, y - 9, w, 19, 9);
+    ctx.fill();
+    ctx.fillStyle = s.theme.background;
+    ctx.textAlign = "center";
+    ctx.textBaseline = "middle";
+    ctx.fillText(text, x, y + 1);
+    ctx.textAlign = "left";
+  }
+
+  /** Bookmarks: a flag on the ruler, a thin line below. */
+  private marks(s: Scene, from: number): void {
+    const { ctx } = this;
+    s.marks.forEach((m, i) => {
+      const x = Math.round(xOf(s.view, m.at, s.width));
+      if (x < -20 || x > s.width + 20) return;
+      ctx.fillStyle = s.theme.flow;
+      ctx.globalAlpha = from ? 0.5 : 1;
+      ctx.fillRect(x, from, 1, from ? s.height : RULER);
+      ctx.globalAlpha = 1;
+      if (from) return;
+      ctx.fillRect(x, RULER - 15, 14, 13);
+      ctx.fillStyle = s.theme.background;
+      ctx.font = `600 10px ${s.theme.font}`;
+      ctx.textBaseline = "middle";
+      ctx.textAlign = "center";
+      ctx.fillText(String(i + 1), x + 7, RULER - 8);
+      ctx.textAlign = "left";
+    });
   }
 
   private y(s: Scene, y: number): number {
@@ -157,7 +214,11 @@ export class Timeline {
       ctx.fillRect(0, y + row.h - 1, s.width, 1);
       return;
     }
-    ctx.fillStyle = s.theme.line;
+    if (row.pinned) {
+      ctx.fillStyle = s.theme.background;
+      ctx.fillRect(0, y, s.width, row.h);
+    }
+    ctx.fillStyle = row.pinned ? s.theme.accent : s.theme.line;
     ctx.fillRect(0, y + row.h - 1, s.width, 1);
     const slab = s.slabOf(row.line.line);
     if (!slab) return;

@@ -16,12 +16,16 @@ export interface Row {
   folded: boolean; // of a heading
   laneH: number;
   flat: boolean;
+  pinned?: boolean; // stays above the others; y counts from the top of what is in sight
 }
 
 export interface Rows {
   rows: Row[];
   height: number;
   byLine: Map<number, Row>;
+  pinned: Row[];
+  pinnedHeight: number; // the other rows begin below
+  hidden: number; // lines that are there, but not to be shown
 }
 
 /** Planes that start folded: nothing to see in them. */
@@ -41,23 +45,52 @@ function lineRow(plane: Plane, line: Line, y: number, flat: boolean): Row {
   return { y, h, plane, line, folded: false, laneH, flat };
 }
 
-export function layoutRows(planes: readonly Plane[], toggled: ReadonlySet<number>, flat: ReadonlySet<number>): Rows {
-  const rows: Row[] = [];
-  const byLine = new Map<number, Row>();
+/** Pinned lines come first, in their order, and are left out below. */
+function layoutPinned(planes: readonly Plane[], flat: ReadonlySet<number>, pins: readonly number[]): Row[] {
+  const places = new Map<number, { plane: Plane; line: Line }>();
+  if (pins.length) for (const plane of planes) for (const line of plane.lines) places.set(line.line, { plane, line });
+  const out: Row[] = [];
   let y = 0;
+  for (const pin of pins) {
+    const at = places.get(pin);
+    if (!at) continue;
+    const row = { ...lineRow(at.plane, at.line, y, flat.has(pin)), pinned: true };
+    out.push(row);
+    y += row.h;
+  }
+  return out;
+}
+
+const none: ReadonlySet<number> = new Set();
+
+export function layoutRows(
+  planes: readonly Plane[], toggled: ReadonlySet<number>, flat: ReadonlySet<number>,
+  pins: readonly number[] = [], hide: ReadonlySet<number> = none,
+): Rows {
+  const rows: Row[] = [];
+  const pinned = layoutPinned(planes, flat, pins);
+  const byLine = new Map(pinned.map((r) => [r.line!.line, r]));
+  const pinnedHeight = pinned.reduce((h, r) => h + r.h, 0);
+  let y = pinnedHeight;
+  let hidden = 0;
   for (const plane of planes) {
     const folded = isFolded(plane, toggled);
     rows.push({ y, h: HEADING, plane, line: null, folded, laneH: 0, flat: false });
     y += HEADING;
     if (folded) continue;
     for (const line of plane.lines) {
+      if (byLine.has(line.line)) continue;
+      if (hide.has(line.line)) {
+        hidden++;
+        continue;
+      }
       const row = lineRow(plane, line, y, flat.has(line.line));
       rows.push(row);
       byLine.set(line.line, row);
       y += row.h;
     }
   }
-  return { rows, height: y, byLine };
+  return { rows, height: y, byLine, pinned, pinnedHeight, hidden };
 }
 
 /** Index of the row that holds y, clamped to what there is. */

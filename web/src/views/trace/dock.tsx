@@ -5,6 +5,7 @@ import { Icon } from "../../widgets/icon";
 import { AreaTable } from "./aggregate";
 import { Details } from "./details";
 import { Hits } from "./hits";
+import { Marks } from "./marks";
 import type { Tab, Trace } from "./trace";
 
 const SMALLEST = 110;
@@ -17,6 +18,7 @@ export function Dock({ trace }: { trace: Trace }) {
     { id: "details", label: "Event", note: "" },
     { id: "area", label: "Area", note: trace.sum.answer.value ? shortCount(trace.sum.answer.value.events) : "" },
     { id: "hits", label: "Hits", note: total === undefined ? "" : shortCount(total) },
+    { id: "marks", label: "Bookmarks", note: trace.marks.value.length ? String(trace.marks.value.length) : "" },
   ];
   const resize = (to: number): void => {
     height.value = Math.min(Math.max(SMALLEST, to), window.innerHeight * 0.7);
@@ -50,10 +52,11 @@ export function Dock({ trace }: { trace: Trace }) {
           <Icon name="close" />
         </button>
       </div>
-      <div class="panel" role="tabpanel" id="dock-panel" aria-labelledby={`tab-${trace.tab.value}`} tabIndex={0}>
+      <div class="dock-panel" role="tabpanel" id="dock-panel" aria-labelledby={`tab-${trace.tab.value}`} tabIndex={0}>
         {trace.tab.value === "details" && <Details trace={trace} />}
         {trace.tab.value === "area" && <AreaTable trace={trace} />}
         {trace.tab.value === "hits" && <Hits trace={trace} />}
+        {trace.tab.value === "marks" && <Marks trace={trace} />}
       </div>
     </section>
   );

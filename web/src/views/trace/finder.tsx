@@ -12,6 +12,7 @@ export function RowFinder({ trace }: { trace: Trace }) {
     trace.findRows("");
     document.querySelector<HTMLElement>(".drawing canvas")?.focus();
   };
+  const hidden = trace.hidden.value.size;
   return (
     <div class="finder">
       <Icon name="search" />
@@ -20,6 +21,9 @@ export function RowFinder({ trace }: { trace: Trace }) {
         title="Parts of the names of planes and lines; -word leaves out"
         value={text} onKeyDown={keys} onInput={(e) => trace.findRows(e.currentTarget.value)}
       />
+      {hidden > 0 && (
+        <button type="button" class="button small" title="Show the hidden rows again" onClick={() => trace.showHidden()}>{count(hidden)} hidden</button>
+      )}
       {text !== "" && (
         <>
           <output class={t?.rows_total === 0 ? "bad" : ""}>{t?.rows_total === undefined ? "" : count(t.rows_total)}</output>

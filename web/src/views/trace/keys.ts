@@ -20,7 +20,9 @@ export const help: { keys: string; what: string }[][] = [
     { keys: "/ L", what: "search events; find rows" },
     { keys: "] [", what: "next, previous hit" },
     { keys: "R", what: "area from the selected event" },
-    { keys: "1 2 3", what: "drag moves, selects, zooms" },
+    { keys: "1 2 3 4", what: "drag moves, selects, zooms, measures" },
+    { keys: "P H", what: "pin, hide the row under the pointer, or of the event" },
+    { keys: "M", what: "bookmark at the pointer" },
     { keys: "Q", what: "show or hide the details" },
     { keys: "C", what: "fold or unfold all groups" },
     { keys: "T", what: "theme: system, light, dark" },
@@ -41,6 +43,7 @@ export interface KeyTargets {
   focusSearch: () => void;
   toggleHelp: () => void;
   pointerShare: () => number; // where zoom has its centre, 0 … 1
+  pointer: () => { x: number; y: number } | null; // in the rows' part
 }
 
 function isTyping(e: KeyboardEvent): boolean {
@@ -48,8 +51,17 @@ function isTyping(e: KeyboardEvent): boolean {
   return t instanceof HTMLElement && (t.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(t.tagName));
 }
 
-function discrete({ trace, focusSearch, toggleHelp }: KeyTargets): Record<string, () => void> {
+function discrete({ trace, focusSearch, toggleHelp, pointer, pointerShare }: KeyTargets): Record<string, () => void> {
+  const onRow = (act: (line: number) => void) => (): void => {
+    const p = pointer();
+    const line = (p && trace.rowAt(p.y)?.line?.line) ?? trace.event.mark.peek()?.line;
+    if (line === undefined) trace.say("Point at a row, or choose an event on it.");
+    else act(line);
+  };
   return {
+    p: onRow((line) => trace.togglePin(line)),
+    h: onRow((line) => trace.hideLine(line)),
+    m: () => trace.bookmark(pointer() ? pointerShare() : null),
     f: () => trace.fit(),
     "0": () => trace.whole(),
     home: () => trace.whole(),
@@ -66,6 +78,7 @@ function discrete({ trace, focusSearch, toggleHelp }: KeyTargets): Record<string
     "1": () => (trace.mode.value = "pan"),
     "2": () => (trace.mode.value = "select"),
     "3": () => (trace.mode.value = "zoom"),
+    "4": () => (trace.mode.value = "measure"),
     q: () => (trace.dock.value = !trace.dock.peek()),
     c: () => trace.foldAll(trace.rows.peek().rows.some((r) => !r.line && !r.folded)),
     t: cycleTheme,

@@ -28,10 +28,15 @@ function Heading({ trace, row }: { trace: Trace; row: Row }) {
   );
 }
 
+/** The last part of a plane's name: TPU:0. */
+function shortPlane(name: string): string {
+  return name.slice(name.indexOf(":") + 1) || name;
+}
+
 function lineTitle(row: Row): string {
   const line = row.line!;
   return [
-    line.name || "(no name)",
+    row.pinned ? `${row.plane.name} › ${line.name || "(no name)"}` : line.name || "(no name)",
     plural(line.events, "event"),
     line.lanes > 1 ? `${count(line.lanes)} rows, so that overlapping events do not hide each other` : "",
     line.derived ? `derived: ${line.how ?? "made from other lines"}` : "",
@@ -47,7 +52,7 @@ function LineLabel({ trace, row, hits, top }: { trace: Trace; row: Row; hits: nu
   const stick = Math.max(0, Math.min(top - row.y, row.h - LABEL));
   return (
     <div class={`line ${line.events ? "" : "void"}`} style={{ marginTop: `${stick}px` }} title={lineTitle(row)}>
-      <span class={`name ${line.derived ? "derived" : ""}`}>{line.name || <i>no name</i>}</span>
+      <span class={`name ${line.derived ? "derived" : ""}`}>{row.pinned && <small>{shortPlane(row.plane.name)} </small>}{line.name || <i>no name</i>}</span>
       {line.odd + line.overflow > 0 && <Icon name="warn" />}
       {hits > 0 && <span class="hits" title={`${plural(hits, "hit")} of the search`}>{shortCount(hits)}</span>}
       {flatten && (
@@ -61,6 +66,18 @@ function LineLabel({ trace, row, hits, top }: { trace: Trace; row: Row; hits: nu
           <Icon name={row.flat ? "expand" : "flatten"} />
         </button>
       )}
+      <span class="row-tools">
+        {row.pinned && trace.pins.value[0] !== line.line && (
+          <button type="button" class="flatten" title="Move up" aria-label={`Move ${line.name} up`} onClick={() => trace.raisePin(line.line)}><Icon name="up" /></button>
+        )}
+        <button
+          type="button" class="flatten" aria-pressed={!!row.pinned} title={row.pinned ? "Unpin (P)" : "Pin above the others (P)"}
+          aria-label={`${row.pinned ? "Unpin" : "Pin"} ${line.name}`} onClick={() => trace.togglePin(line.line)}
+        >
+          <Icon name="pin" />
+        </button>
+        <button type="button" class="flatten" title="Hide (H)" aria-label={`Hide ${line.name}`} onClick={() => trace.hideLine(line.line)}><Icon name="close" /></button>
+      </span>
       <span class="count">{line.events ? shortCount(line.events) : "no events"}</span>
     </div>
   );
@@ -80,11 +97,12 @@ export function Labels({ trace }: { trace: Trace }) {
         <span class="above">{above}</span>
         <span title={base ? "Labels with + count from here" : undefined}>{base || "session time"}</span>
       </div>
-      <div class="label-rows">
+      <div class="label-rows" role="list" aria-label="Rows">
         {rows.map((row) => (
           <div
-            key={row.line ? `l${row.line.line}` : `p${row.plane.plane}`}
-            class="label"
+            key={row.line ? `${row.pinned ? "pinned" : "l"}${row.line.line}` : `p${row.plane.plane}`}
+            class={row.pinned ? "label pinned" : "label"}
+            role="listitem"
             style={{ transform: `translateY(${row.y - top}px)`, height: `${row.h}px` }}
           >
             {row.line

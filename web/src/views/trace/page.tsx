@@ -79,6 +79,7 @@ function TraceOf({ api, run, host, info }: { api: Api; run: string; host: string
         const x = pointer.current.value?.x;
         return x === undefined ? 0.5 : x / Math.max(1, trace.size.peek().width);
       },
+      pointer: () => pointer.current.value,
     });
     return () => {
       unlisten();
@@ -199,6 +200,7 @@ function Tools({ trace, help }: { trace: Trace; help: () => void }) {
     { id: "pan", icon: "move", title: "Drag moves (1)" },
     { id: "select", icon: "area", title: "Drag selects an area (2, or Shift + drag)" },
     { id: "zoom", icon: "zoom", title: "Drag zooms (3)" },
+    { id: "measure", icon: "measure", title: "Drag measures, and keeps to the ends of events (4)" },
   ];
   return (
     <>

@@ -3,7 +3,7 @@ import { RULER } from "../../draw/timeline";
 import { linesBetween } from "../../layout/rows";
 import type { Area } from "../../model/url";
 import type { View } from "../../model/view";
-import type { Trace } from "./trace";
+import type { Mode, Trace } from "./trace";
 
 const CLICK = 4; // px of travel that still is a click
 
@@ -13,8 +13,9 @@ interface Drag {
   y: number;
   view: View;
   top: number;
-  what: "pan" | "select" | "zoom";
+  what: Mode;
   moved: boolean;
+  from: bigint; // of a measure
 }
 
 export interface Pointer {
@@ -36,7 +37,9 @@ export function listenPointer(canvas: HTMLCanvasElement, trace: Trace, at: (p: P
     const top = trace.scrollTop.peek();
     // From the ruler: all rows; a zoom is about time only.
     const all = d.y < 0 || d.what === "zoom";
-    const lines = all ? null : linesBetween(trace.rows.peek().rows, d.y + d.top, p.y + top);
+    const { rows, pinned, pinnedHeight } = trace.rows.peek();
+    const above = d.y < pinnedHeight && p.y < pinnedHeight;
+    const lines = all ? null : above ? linesBetween(pinned, d.y, p.y) : linesBetween(rows, d.y + d.top, p.y + top);
     return trace.areaOf(d.x, p.x, lines);
   };
 
@@ -47,7 +50,8 @@ export function listenPointer(canvas: HTMLCanvasElement, trace: Trace, at: (p: P
     canvas.setPointerCapture(e.pointerId);
     const mode = trace.mode.peek();
     const what = e.button === 1 ? "pan" : e.shiftKey ? "select" : p.y < 0 && mode === "pan" ? "zoom" : mode;
-    drag = { id: e.pointerId, ...p, view: trace.view.peek(), top: trace.scrollTop.peek(), what, moved: false };
+    const from = what === "measure" ? trace.snap(p.x, p.y) : 0n;
+    drag = { id: e.pointerId, ...p, view: trace.view.peek(), top: trace.scrollTop.peek(), what, moved: false, from };
     e.preventDefault();
     canvas.focus({ preventScroll: true });
   };
@@ -81,6 +85,8 @@ export function listenPointer(canvas: HTMLCanvasElement, trace: Trace, at: (p: P
       const ps = ((drag.x - p.x) / width()) * drag.view.span;
       trace.show({ t0: drag.view.t0 + BigInt(Math.round(ps)), span: drag.view.span });
       trace.scrollBy(drag.top + drag.y - p.y - trace.scrollTop.peek());
+    } else if (drag.what === "measure") {
+      trace.measure(drag.from, trace.snap(p.x, p.y));
     } else {
       trace.dragging.value = areaOf(p, drag);
     }
@@ -103,6 +109,7 @@ export function listenPointer(canvas: HTMLCanvasElement, trace: Trace, at: (p: P
     const hit = p.y < 0 ? null : trace.hitAt(p.x, p.y);
     if (hit) trace.choose(hit);
     else if (trace.event.id.peek()) trace.deselect();
+    else if (trace.measured.peek()) trace.measured.value = null;
     else if (trace.sum.area.peek()) trace.setArea(null);
   };
 

@@ -40,7 +40,7 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
         view, ...size, height: size.height + RULER, theme,
         scrollTop: trace.scrollTop.peek(),
         rows: trace.inSight.peek(),
-        rowOf: (line) => trace.rows.peek().byLine.get(line),
+        rowOf: (line) => trace.rowOf(line),
         slabOf: (line) => trace.slabOf(line),
         ruler: layoutRuler(view, size.width),
         session: trace.session.peek(),
@@ -48,6 +48,8 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
         hovered: trace.hover.peek()?.mark ?? null,
         area: areaScene(trace.dragging.peek() ?? trace.sum.area.peek()),
         arrows: trace.arrows(),
+        measured: trace.measured.peek(),
+        marks: trace.marks.peek(),
         cursorX: cursor.peek()?.x ?? null,
       });
     };
@@ -57,7 +59,7 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
       void [
         trace.view.value, trace.size.value, trace.inSight.value, trace.scrollTop.value, trace.fetcher.version.value,
         trace.event.mark.value, trace.event.details.value, trace.hover.value, trace.sum.area.value, trace.dragging.value,
-        trace.search.text.value, cursor.value,
+        trace.search.text.value, cursor.value, trace.measured.value, trace.marks.value,
       ];
       if (dark.value !== theme.dark) theme = readTheme();
       if (!frame) frame = requestAnimationFrame(draw);

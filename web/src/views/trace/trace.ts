@@ -11,8 +11,9 @@ import { darkPalette, lightPalette } from "../../model/colour";
 import { Names, type Name } from "../../model/names";
 import { parseQuery } from "../../model/query";
 import { Slabs, type Slab } from "../../model/slabs";
+import { timestamp } from "../../model/format";
 import { dark } from "../../model/theme";
-import { formatRows, type Area, type TraceUrl } from "../../model/url";
+import { formatRows, type Area, type Mark as Bookmark, type TraceUrl } from "../../model/url";
 import {
   clampView, endOf, fitView, panView, revealView, sameView, timeAt, wholeView, zoomView, type Range, type View,
 } from "../../model/view";
@@ -25,8 +26,8 @@ import { TracksLoader } from "./tracks";
 const SLAB_BYTES = 48 << 20;
 const FINEST = 1.5; // rectangles a CSS pixel: finer than that nobody sees, but it costs as much again
 
-export type Mode = "pan" | "select" | "zoom";
-export type Tab = "details" | "area" | "hits";
+export type Mode = "pan" | "select" | "zoom" | "measure";
+export type Tab = "details" | "area" | "hits" | "marks";
 
 /** A rectangle under the pointer. */
 export interface Hover {
@@ -52,6 +53,10 @@ export class Trace {
   readonly scrollTop = signal(0);
   readonly folded = signal<ReadonlySet<number>>(new Set());
   readonly flat = signal<ReadonlySet<number>>(new Set());
+  readonly pins = signal<readonly number[]>([]);
+  readonly hidden = signal<ReadonlySet<number>>(new Set());
+  readonly measured = signal<Range | null>(null);
+  readonly marks = signal<readonly Bookmark[]>([]);
   readonly mode = signal<Mode>("pan");
   readonly tab = signal<Tab>("details");
   readonly dock = signal(false);
@@ -86,8 +91,14 @@ export class Trace {
       return { t0, t1: t1 > t0 ? t1 : t0 + 1n };
     });
     this.view = computed(() => this.chosen.value ?? wholeView(this.session.value));
-    this.rows = computed(() => layoutRows(this.tracks.value?.planes ?? [], this.folded.value, this.flat.value));
-    this.inSight = computed(() => visibleRows(this.rows.value.rows, this.scrollTop.value, this.size.value.height));
+    this.rows = computed(() => layoutRows(
+      this.tracks.value?.planes ?? [], this.folded.value, this.flat.value, this.pins.value, this.hidden.value));
+    this.inSight = computed(() => {
+      const { rows, pinned, pinnedHeight } = this.rows.value;
+      const top = this.scrollTop.value;
+      const below = visibleRows(rows, top + pinnedHeight, this.size.value.height - pinnedHeight);
+      return [...below, ...pinned.map((r) => ({ ...r, y: r.y + top }))]; // these are drawn over the others
+    });
   }
 
   start(url: TraceUrl): void {
@@ -124,6 +135,10 @@ export class Trace {
       if (url.sel !== this.event.id.peek()) this.select(url.sel, null, url.t === null);
       if (!sameArea(url.area, this.sum.area.peek())) this.setArea(url.area, false);
       this.loader.setFind(url.find, true);
+      this.pins.value = url.pins;
+      this.hidden.value = new Set(url.hide);
+      this.measured.value = url.measured;
+      this.marks.value = url.marks;
       this.wantTop = url.top;
       if (url.top === null && !url.sel) this.scrollTop.value = 0;
     });
@@ -132,7 +147,8 @@ export class Trace {
 
   url(): TraceUrl {
     const v = this.chosen.value;
-    const top = this.scrollTop.value > 0 ? this.inSight.value.find((r) => r.line && r.y >= this.scrollTop.value) : undefined;
+    const from = this.scrollTop.value + this.rows.value.pinnedHeight;
+    const top = this.scrollTop.value > 0 ? this.inSight.value.find((r) => r.line && !r.pinned && r.y >= from) : undefined;
     return {
       run: this.who.run,
       host: this.who.host,
@@ -144,6 +160,10 @@ export class Trace {
       flat: [...this.flat.value],
       top: top?.line?.line ?? null,
       find: this.loader.find.value,
+      pins: [...this.pins.value],
+      hide: [...this.hidden.value],
+      measured: this.measured.value,
+      marks: [...this.marks.value],
     };
   }
 
@@ -166,6 +186,7 @@ export class Trace {
     const v = this.chosen.peek();
     if (v && !this.tracks.peek()?.loading) this.setView(clampView(v, this.session.peek()), false);
     if (this.revealLater) this.reveal();
+    if (this.pins.peek().length) void this.loader.ensure(this.pins.peek());
     this.scrollToWanted();
   }
 
@@ -173,7 +194,7 @@ export class Trace {
     const { width, height, scale } = this.size.value;
     if (width === 0 || !this.tracks.value) return;
     // Rows a little above and below are asked for as well: scrolling finds them there.
-    const near = visibleRows(this.rows.value.rows, this.scrollTop.value - height * 0.4, height * 1.8);
+    const near = [...this.rows.value.pinned, ...visibleRows(this.rows.value.rows, this.scrollTop.value - height * 0.4, height * 1.8)];
     const lines = near.flatMap((r) => (r.line && r.line.events > 0 ? [r.line.line] : []));
     const pixels = Math.round(width * Math.min(scale, FINEST));
     this.fetcher.want({ view: this.view.value, lines, pixels, session: this.session.value });
@@ -240,9 +261,10 @@ export class Trace {
       void this.loader.ensure([line]);
       return;
     }
+    if (row.pinned) return;
     const y = laneTop(row, lane);
     const top = this.scrollTop.peek();
-    if (y < top || y + row.laneH > top + height) this.scrollBy(y - height / 3 - top);
+    if (y < top + this.rows.peek().pinnedHeight || y + row.laneH > top + height) this.scrollBy(y - height / 3 - top);
   }
 
   private unfoldLine(line: number): void {
@@ -256,7 +278,7 @@ export class Trace {
     const row = this.rows.peek().byLine.get(this.wantTop);
     if (!row) return;
     this.wantTop = null;
-    this.scrollBy(row.y - this.scrollTop.peek());
+    if (!row.pinned) this.scrollBy(row.y - this.rows.peek().pinnedHeight - this.scrollTop.peek());
   }
 
   /** Only rows that are called so. */
@@ -268,6 +290,91 @@ export class Trace {
   toggleFold(plane: number): void {
     this.folded.value = toggled(this.folded.peek(), plane);
     this.scrollBy(0);
+  }
+
+  /** The row at a height of what is in sight. */
+  rowAt(y: number): Row | undefined {
+    const at = y + this.scrollTop.peek();
+    const rows = this.inSight.peek(); // pinned ones lie over the others and come last
+    for (let i = rows.length - 1; i >= 0; i--) if (at >= rows[i]!.y && at < rows[i]!.y + rows[i]!.h) return rows[i];
+    return undefined;
+  }
+
+  /** Where a line is drawn now. */
+  rowOf(line: number): Row | undefined {
+    const row = this.rows.peek().byLine.get(line);
+    return row?.pinned ? { ...row, y: row.y + this.scrollTop.peek() } : row;
+  }
+
+  togglePin(line: number): void {
+    this.step = true;
+    const was = this.pins.peek();
+    this.pins.value = was.includes(line) ? was.filter((l) => l !== line) : [...was, line];
+    this.say(was.includes(line) ? "Unpinned" : "Pinned above the others");
+    this.scrollBy(0);
+  }
+
+  /** A pinned row changes places with the one above. */
+  raisePin(line: number): void {
+    const pins = [...this.pins.peek()];
+    const i = pins.indexOf(line);
+    if (i < 1) return;
+    [pins[i - 1], pins[i]] = [pins[i]!, pins[i - 1]!];
+    this.step = true;
+    this.pins.value = pins;
+  }
+
+  hideLine(line: number): void {
+    this.step = true;
+    this.pins.value = this.pins.peek().filter((l) => l !== line);
+    this.hidden.value = new Set([...this.hidden.peek(), line]);
+    this.scrollBy(0);
+  }
+
+  showHidden(): void {
+    this.step = true;
+    this.hidden.value = new Set();
+  }
+
+  // --- bookmarks ---
+
+  /** M: at the pointer, else where the chosen event begins, else in the middle. */
+  bookmark(share: number | null): void {
+    const v = this.view.peek();
+    const at = share !== null ? timeAt(v, share, 1) : this.event.mark.peek()?.begin ?? timeAt(v, 0.5, 1);
+    this.setMarks([...this.marks.peek().filter((m) => m.at !== at), { at, note: "" }]);
+    this.openDock("marks");
+    this.say(`Bookmark at ${timestamp(at)}`);
+  }
+
+  setMarks(marks: readonly Bookmark[]): void {
+    this.step = true;
+    this.marks.value = [...marks].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0)).slice(0, 50);
+  }
+
+  goTo(m: Bookmark): void {
+    const v = this.view.peek();
+    this.step = true;
+    this.setView(clampView({ t0: m.at - BigInt(Math.round(v.span / 2)), span: v.span }, this.session.peek()), true);
+  }
+
+  // --- measuring ---
+
+  /** The time at x, or that of an event's end close to it. */
+  snap(x: number, y: number): bigint {
+    const { width } = this.size.peek();
+    const v = this.view.peek();
+    const t = timeAt(v, x, width);
+    const hit = this.hitAt(x, y);
+    if (!hit || hit.count > 1) return t;
+    const near = (v.span / Math.max(1, width)) * 6;
+    const far = (a: bigint): number => Math.abs(Number(a - t));
+    const edge = far(hit.mark.begin) < far(hit.mark.end) ? hit.mark.begin : hit.mark.end;
+    return far(edge) <= near ? edge : t;
+  }
+
+  measure(a: bigint, b: bigint): void {
+    this.measured.value = a === b ? null : a < b ? { t0: a, t1: b } : { t0: b, t1: a };
   }
 
   toggleFlat(line: number): void {
@@ -288,7 +395,7 @@ export class Trace {
   hitAt(x: number, y: number): Hover | null {
     const { width } = this.size.peek();
     const v = this.view.peek();
-    const row = this.inSight.peek().find((r) => y + this.scrollTop.peek() >= r.y && y + this.scrollTop.peek() < r.y + r.h);
+    const row = this.rowAt(y);
     if (!row?.line) return null;
     const slab = this.slabOf(row.line.line);
     const lane = slab?.lanes.find((l) => l.lane === laneAt(row, y + this.scrollTop.peek()));
@@ -392,7 +499,8 @@ export class Trace {
   otherRow(dir: 1 | -1): void {
     const m = this.event.mark.peek();
     if (!m) return void this.neighbour(1);
-    const { rows } = this.rows.peek();
+    const { pinned, rows: others } = this.rows.peek();
+    const rows = [...pinned, ...others];
     const from = rows.findIndex((r) => r.line?.line === m.line);
     for (let i = from + dir; i >= 0 && i < rows.length; i += dir) {
       const found = this.nearest(rows[i]!, m.begin);
@@ -471,6 +579,7 @@ export class Trace {
     if (this.dragging.peek()) this.dragging.value = null;
     else if (this.mode.peek() !== "pan") this.mode.value = "pan";
     else if (this.event.id.peek()) this.deselect();
+    else if (this.measured.peek()) this.measured.value = null;
     else if (this.sum.area.peek()) this.setArea(null);
     else if (this.search.text.peek()) this.search.set("");
     else if (this.dock.peek()) this.dock.value = false;
