@@ -32,7 +32,7 @@
 #define RUNS_SETTLED_MS 10000
 /* The same for buckets, whose folders have no times: a run whose newest file is that old is looked
  * at again for lists after a while only. Each look is a call that costs money. */
-#define RUNS_BUCKET_FRESH_NS UINT64_C(5000000000)
+#define RUNS_BUCKET_FRESH_NS UINT64_C(4000000000)
 #define RUNS_BUCKET_SETTLED_MS 600000
 #define RUNS_BUCKET_SETTLED_NS UINT64_C(300000000000)
 /* Runs of a bucket whose names tell no time that one listing looks into; the next one goes on. */

@@ -32,7 +32,7 @@ struct net_call {
     CURL *easy;
     struct curl_slist *headers;
     struct net_request r; /* url, method and headers are not kept */
-    bool running, cancelled;
+    bool running, cancelled, paused;
     char why[CURL_ERROR_SIZE];
 };
 
@@ -114,7 +114,8 @@ static void act(struct net_client *c, curl_socket_t fd, int what)
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct watch *w = poll->data;
-    int what = status < 0 ? CURL_CSELECT_ERR : 0;
+    /* Reading finds out what is wrong and says it in better words than "select/poll". */
+    int what = status < 0 ? CURL_CSELECT_IN | CURL_CSELECT_OUT : 0;
     if (events & UV_READABLE)
         what |= CURL_CSELECT_IN;
     if (events & UV_WRITABLE)
@@ -274,7 +275,7 @@ static size_t on_body(char *p, size_t one, size_t n, void *ctx)
     struct net_call *call = ctx;
     size_t all = one * n;
     if (call->r.body_fn && !call->r.body_fn(call->r.ctx, call, xp_span_of(p, all)))
-        return CURL_WRITEFUNC_ERROR;
+        return call->paused ? CURL_WRITEFUNC_PAUSE : CURL_WRITEFUNC_ERROR;
     return all;
 }
 
@@ -381,6 +382,29 @@ void net_cancel(struct net_call *call)
 {
     atomic_fetch_add(&call->refs, 1);
     xp_loop_post(call->client->loop, cancel, call);
+}
+
+void net_pause(struct net_call *call)
+{
+    call->paused = true;
+}
+
+static void resume(void *ctx)
+{
+    struct net_call *call = ctx;
+    struct net_client *c = call->client;
+    if (call->running && call->paused) {
+        call->paused = false;
+        curl_easy_pause(call->easy, CURLPAUSE_CONT); /* body_fn may be called from here */
+        act(c, CURL_SOCKET_TIMEOUT, 0);
+    }
+    call_unref(call);
+}
+
+void net_resume(struct net_call *call)
+{
+    atomic_fetch_add(&call->refs, 1);
+    xp_loop_post(call->client->loop, resume, call);
 }
 
 void net_each_header(struct net_call *call, void (*fn)(void *ctx, const char *, const char *),

@@ -43,7 +43,8 @@ struct net_request {
     uint32_t total_ms;   /* 0: no limit */
     bool direct;         /* past the proxies that the environment names */
     void *ctx;
-    /* Bytes of the answer; false ends the call (XP_CANCELLED). NULL: they are dropped. */
+    /* Bytes of the answer; false ends the call (XP_CANCELLED), or pauses it: net_pause. NULL:
+     * they are dropped. */
     bool (*body_fn)(void *ctx, struct net_call *call, struct xp_span bytes);
     void (*done)(void *ctx, const struct net_answer *a);
 };
@@ -53,6 +54,13 @@ struct net_call *net_start(struct net_client *c, const struct net_request *r);
 
 /* Ends a call whose done was not called yet, which the caller makes sure of; done comes later. */
 void net_cancel(struct net_call *call);
+
+/* Inside body_fn, before it returns false: there is no room for these bytes. They come again after
+ * net_resume, and until then the server is not read from. */
+void net_pause(struct net_call *call);
+
+/* From any thread, as long as done was not called yet, which the caller makes sure of. */
+void net_resume(struct net_call *call);
 
 /* Inside body_fn and done: the code, 0 when there is none; a header's value or NULL. */
 int net_code(struct net_call *call);

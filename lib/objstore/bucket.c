@@ -182,35 +182,45 @@ static enum xp_status judge(struct bucket *b, const struct bucket_call *c, enum 
     return bucket_fail(b, c->op, c->key, reply->code, xp_buf_all(&reply->body), err);
 }
 
+/* Milliseconds until the call is made again, -1: it is not. */
+static int64_t wait_before_next(struct bucket *b, struct retry *retry, enum xp_status net,
+                                const struct net_reply *reply, bool *refreshed)
+{
+    if (reply->code == 401 && !*refreshed) {
+        *refreshed = true;
+        return b->kind->refresh(b) ? 0 : -1;
+    }
+    if (reply->code < 0 || !retry_may_pass(net, reply->code))
+        return -1;
+    char *after = net_reply_header(reply, "retry-after");
+    int64_t ms =
+        retry_delay_ms(retry, &b->retries, retry_after_ms(after), bucket_random(b), xp_now_ns());
+    free(after);
+    return ms;
+}
+
 enum xp_status bucket_call(struct bucket *b, const struct bucket_call *c, struct net_reply *reply,
                            struct xp_error *err)
 {
     struct retry retry = {.deadline_ns = xp_now_ns() + CALL_NS};
-    struct xp_error own;
+    struct xp_error why = {0};
     bool refreshed = false;
-    err = err ? err : &own;
     for (;;) {
-        enum xp_status net = attempt(b, c, reply, err);
-        enum xp_status status = judge(b, c, net, reply, err);
+        enum xp_status net = attempt(b, c, reply, &why);
+        enum xp_status status = judge(b, c, net, reply, &why);
         if (status == XP_OK) {
             retry_succeeded(&b->retries);
             return XP_OK;
         }
-        int64_t wait = -1;
-        if (reply->code == 401 && !refreshed) {
-            refreshed = true;
-            wait = b->kind->refresh(b) ? 0 : -1;
-        } else if (reply->code >= 0 && retry_may_pass(net, reply->code)) {
-            char *after = net_reply_header(reply, "retry-after");
-            wait = retry_delay_ms(&retry, &b->retries, retry_after_ms(after), bucket_random(b),
-                                  xp_now_ns());
-            free(after);
-        }
-        if (wait < 0)
+        int64_t ms = wait_before_next(b, &retry, net, reply, &refreshed);
+        if (ms < 0) {
+            if (err)
+                *err = why;
             return status;
-        xp_log(XP_LOG_DEBUG, "bucket", "%s; again in %lld ms", err->text, (long long)wait);
+        }
+        xp_log(XP_LOG_DEBUG, "bucket", "%s; again in %lld ms", why.text, (long long)ms);
         net_reply_fini(reply);
-        sleep_ms(wait);
+        sleep_ms(ms);
     }
 }
 

@@ -10,7 +10,7 @@
 
 #define PROGRESS_NS UINT64_C(30000000000) /* without a byte for that long a read fails */
 #define CONNECT_MS 5000
-#define STALL_MS 10000
+#define STALL_MS 5000
 #define IDLE_NS UINT64_C(10000000000) /* what was fetched ahead and not read may go */
 #define READ_AT_ONCE ((size_t)16 << 20)
 #define TELL_BYTES ((uint32_t)128 << 10) /* libcurl hands over 16 KiB at a time */

@@ -155,7 +155,7 @@ class Handler(BaseHTTPRequestHandler):
     def answer(self, status, body=b'', type_='application/json', headers=()):
         if isinstance(body, (dict, list)):
             body = json.dumps(body).encode()
-        self.note(status, len(body))
+        self.note(status)
         head = ['HTTP/1.1 %d %s' % (status, self.responses.get(status, ('X',))[0]), 'Content-Type: ' + type_]
         head += ['%s: %s' % h for h in headers]
         if not any(h[0].lower() == 'content-length' for h in headers):
@@ -178,9 +178,9 @@ class Handler(BaseHTTPRequestHandler):
         while sent < len(view):
             self.connection.sendall(view[sent:sent + step])
             sent += min(step, len(view) - sent)
+            self.entry['sent'] = sent
             if rate:
                 time.sleep(max(0, begun + sent / rate - time.monotonic()))
-        self.entry['sent'] = sent
         if 'reset_after' in r:
             time.sleep(0.05)
             self.reset()
@@ -469,7 +469,7 @@ class Fake(ThreadingHTTPServer):
         return {'access_token': self.token, 'expires_in': self.token_life, 'token_type': 'Bearer'}
 
     def start(self):
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
         return self
 
     def calls(self, pattern=''):
