@@ -357,7 +357,7 @@ static enum xp_status find_straggler(struct figures *f, struct xp_arena *a, stru
         }
     if (n < 2 || !(step > 0)) {
         snprintf(f->straggler.reason, sizeof f->straggler.reason, "%s",
-                 step > 0 ? "there is one device" : "there are no steps of devices to compare");
+                 n == 1 ? "there is one device" : "there are no steps of devices to compare");
         return XP_OK;
     }
     step /= whole;

@@ -62,8 +62,8 @@ enum xp_status figure_marked_steps(struct figure_build *b, uint32_t plane, struc
                 return figure_busy(b->err);
             if (!l->own_names && !l->line->derived && e.name < b->part->planes[plane].nevmeta)
                 VEC(*steps, struct figure_step)
-                [steps->n - 1].number =
-                    number_of(part_event_name(b->part, &b->part->planes[plane], e.name), NO_NUMBER);
+            [steps->n - 1].number =
+                number_of(part_event_name(b->part, &b->part->planes[plane], e.name), NO_NUMBER);
         }
         break;
     }

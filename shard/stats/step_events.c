@@ -412,8 +412,8 @@ bool step_tpu_inputs(const struct derive *d, struct step_groups *g)
 /* Loaders that have no name of XProf's: Python's iterators and those of data libraries. */
 static bool is_loader(struct xp_span name)
 {
-    static const char *const marks[] = {"DataLoader", "__next__", "GetNext", "get_next",
-                                        "Iterator::", "InfeedEnqueue"};
+    static const char *const marks[] = {"DataLoader", "__next__",   "GetNext",
+                                        "get_next",   "Iterator::", "InfeedEnqueue"};
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (xp_span_has(name, xp_span_str(marks[i])))
             return true;
