@@ -7,6 +7,10 @@ import { show } from "../model/units";
 import { layered, type Edge } from "./layered";
 import { shorten } from "./xy";
 
+export interface GraphEdge extends Edge {
+  layout: boolean; // of the operand changes on the way
+}
+
 export interface GraphNode {
   id: string;
   label: string;
@@ -20,14 +24,14 @@ const HEIGHT = 46;
 const MAX_WIDTH = 230;
 
 export function GraphView({ nodes, edges, chosen, onChoose, title }: {
-  nodes: readonly GraphNode[]; edges: readonly Edge[]; chosen: string; onChoose: (n: GraphNode) => void; title: string;
+  nodes: readonly GraphNode[]; edges: readonly GraphEdge[]; chosen: string; onChoose: (n: GraphNode) => void; title: string;
 }) {
   const box = useRef<HTMLDivElement>(null);
   const zoom = useSignal(1);
   const focus = useSignal(-1);
   const palette = dark.value ? darkPalette : lightPalette;
   const widths = useMemo(
-    () => nodes.map((n) => Math.min(MAX_WIDTH, Math.max(90, 22 + 7.2 * Math.max(n.label.length, Math.min(30, n.shape.length) * 0.86)))),
+    () => nodes.map((n) => Math.min(MAX_WIDTH, Math.max(90, (n.more > 0 ? 48 : 22) + 7.2 * Math.max(n.label.length, Math.min(30, n.shape.length) * 0.86)))),
     [nodes],
   );
   const at = useMemo(() => layered(widths, HEIGHT, edges), [nodes, edges]);
@@ -78,13 +82,13 @@ export function GraphView({ nodes, edges, chosen, onChoose, title }: {
             const y1 = at.y[e.to]!;
             const bend = Math.max(14, (y1 - y0) / 2);
             const lit = e.from === focus.value || e.to === focus.value || (focus.value < 0 && (e.from === middle || e.to === middle));
-            return <path key={i} class={`graph-edge ${lit ? "lit" : ""}`} d={`M${x0} ${y0}C${x0} ${y0 + bend} ${x1} ${y1 - bend} ${x1} ${y1 - 1}`} marker-end="url(#graph-tip)" />;
+            return <path key={i} class={`graph-edge ${lit ? "lit" : ""} ${e.layout ? "layout" : ""}`} d={`M${x0} ${y0}C${x0} ${y0 + bend} ${x1} ${y1 - bend} ${x1} ${y1 - 1}`} marker-end="url(#graph-tip)" />;
           })}
           {nodes.map((n, i) => {
             const width = widths[i]!;
             const x = at.x[i]! - width / 2;
             const y = at.y[i]!;
-            const chars = Math.floor((width - 20) / 7);
+            const chars = Math.floor((width - (n.more > 0 ? 48 : 20)) / 7);
             return (
               <g
                 key={n.id} class={`graph-node ${n.id === chosen ? "chosen" : ""} ${i === focus.value ? "focus" : ""} ${/copy|transpose|bitcast-convert|reshape/.test(n.opcode) ? "layout" : ""}`}

@@ -218,7 +218,7 @@ function Legend({ s, colours, off, flip }: { s: Series; colours: readonly string
     <div class="legend-row" role="group" aria-label={`Shown in ${s.title}`}>
       {s.names.map((name, i) => (
         <button key={i} type="button" class="legend-item" aria-pressed={!off.has(i)} onClick={() => flip(i)} title={off.has(i) ? `Show ${name}` : `Hide ${name}`}>
-          <i class="swatch" style={{ background: colours[i] }} /> {name}
+          <i class="swatch" style={{ background: colours[i] }} /> {name.replaceAll("_", " ")}
         </button>
       ))}
     </div>
@@ -237,7 +237,7 @@ function Tip({ s, point, on, colours, x, width, href }: {
       <dl>
         {values.map(({ i, v }) => (
           <div key={i}>
-            <dt><i class="swatch" style={{ background: colours[i] }} /> {s.names[i]}</dt>
+            <dt><i class="swatch" style={{ background: colours[i] }} /> {s.names[i]!.replaceAll("_", " ")}</dt>
             <dd title={exact(v, s.y.unit)}>{show(v, s.y.unit)}</dd>
           </div>
         ))}

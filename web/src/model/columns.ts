@@ -47,7 +47,7 @@ function inOrder(table: Pick<Table, "columns" | "rows">, picked: number[]): numb
 }
 
 const CHAR = 7.6; // px of an average character at 13 px
-const PADDING = 22;
+const PADDING = 26;
 
 export function naturalWidth(c: Column, rows: readonly (readonly Cell[])[], at: number): number {
   let longest = 0;
@@ -77,7 +77,7 @@ export function commonStart(rows: readonly (readonly Cell[])[], at: number): num
     common = common.slice(0, n);
     if (common.length < COMMON) return 0;
   }
-  if (common === null || rows.every((r) => r[at] === rows[0]![at])) return 0;
+  if (common === null || new Set(rows.map((r) => r[at]).filter((v) => typeof v === "string")).size < 2) return 0;
   const word = Math.max(...["_", "/", ".", " "].map((c) => common!.lastIndexOf(c)));
   return word + 1 >= COMMON ? word + 1 : 0;
 }

@@ -41,7 +41,8 @@ export interface OpId {
 }
 
 export function opOf(row: readonly Cell[], c: OpColumns): OpId {
-  return { op: c.op < 0 ? "" : text(row[c.op]), program: c.program < 0 ? "" : text(row[c.program]) };
+  // A buffer is called after its op and a place in the op's result: fusion.1{0}.
+  return { op: c.op < 0 ? "" : text(row[c.op]).replace(/\{[\d,]*\}$/, ""), program: c.program < 0 ? "" : text(row[c.program]) };
 }
 
 export function sameOp(a: OpId, b: OpId): boolean {

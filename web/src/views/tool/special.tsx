@@ -4,14 +4,18 @@ import type { Report, Series, Table } from "../../api/report";
 import type { ToolUrl } from "../../model/toolurl";
 import { setArg } from "./state";
 import type { PartProps } from "./parts";
-import { GraphPart, graphTables } from "./graph";
+import { BufferControls, BuffersPart } from "./buffers";
+import { FindingsPart, findingsOf } from "./findings";
+import { GraphControls, GraphPart, graphTables } from "./graph";
+import { programArgument } from "./modules";
 import { RooflinePart } from "./roofline";
 
 export interface Special {
   args?: (s: ToolUrl) => Record<string, string>; // for the server, besides those in the address
   controls?: (p: PartProps) => ComponentChildren; // at the right of the heading
   top?: (p: PartProps) => ComponentChildren; // below the tiles
-  bottom?: (p: PartProps) => ComponentChildren;
+  afterSeries?: (p: PartProps) => ComponentChildren;
+  figuresLast?: boolean;
   tables?: (r: Report) => Table[];
   series?: (r: Report) => Series[];
   treeTitle?: (s: ToolUrl) => string;
@@ -60,9 +64,11 @@ export const specials: Record<string, Special | undefined> = {
       return x.id.startsWith("memory") && host.length > 0 ? { ...x, title: `Allocator ${allocator} on ${host.join(", ")}` } : x;
     }),
   },
+  memory_viewer: { args: programArgument, controls: (p) => <BufferControls {...p} />, afterSeries: (p) => <BuffersPart {...p} /> },
+  smart_suggestion: { top: (p) => <FindingsPart {...p} />, tables: (r) => r.tables.filter((t) => t !== findingsOf(r)), figuresLast: true },
   roofline_model: { top: (p) => <RooflinePart {...p} />, series: (r) => r.series.filter((x) => x.kind !== "scatter") },
   graph_viewer: {
-    args: (s) => (s.op && !s.args["node_name"] ? { node_name: s.op, ...(s.program ? { program_id: s.program } : {}) } : {}),
-    top: (p) => <GraphPart {...p} />, tables: (r) => graphTables(r), textTitle: "HLO text",
+    args: (s) => ({ ...programArgument(s), ...(s.op && !s.args["node_name"] ? { node_name: s.op } : {}) }),
+    controls: (p) => <GraphControls {...p} />, top: (p) => <GraphPart {...p} />, tables: (r) => graphTables(r), textTitle: "HLO text",
   },
 };

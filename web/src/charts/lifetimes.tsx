@@ -1,0 +1,92 @@
+// Buffers as boxes: from the step of the program that makes them to the last that reads them, as
+// high as they are large.
+import { useSignal } from "@preact/signals";
+import { useMemo, useRef } from "preact/hooks";
+import { show } from "../model/units";
+import { useWidth } from "../widgets/size";
+import { seriesColours } from "./colours";
+import { linearAxis } from "./scale";
+import { shorten } from "./xy";
+
+const LEFT = 62;
+const RIGHT = 12;
+const BOTTOM = 38;
+const HEIGHT = 300;
+
+export interface Buffer {
+  key: string;
+  name: string;
+  begin: number;
+  end: number;
+  size: number;
+  kind: string;
+  facts: [string, string][];
+}
+
+export function Lifetimes({ buffers, last, peak, chosen, onChoose }: {
+  buffers: readonly Buffer[]; last: number; peak: number; chosen: string; onChoose: (b: Buffer) => void;
+}) {
+  const box = useRef<HTMLDivElement>(null);
+  const width = useWidth(box, 900);
+  const hover = useSignal("");
+  const kinds = useMemo(() => [...new Set(buffers.map((b) => b.kind))], [buffers]);
+  const colours = useMemo(() => seriesColours(kinds), [kinds]);
+  // The largest at the bottom: all are alive at the peak, so that no two share a height.
+  const stack = useMemo(() => {
+    let base = 0;
+    return [...buffers].sort((a, b) => b.size - a.size).map((b) => ({ b, base: (base += b.size) - b.size }));
+  }, [buffers]);
+  const total = stack.reduce((a, x) => a + x.b.size, 0);
+  const inner = Math.max(60, width.value - LEFT - RIGHT);
+  const y = linearAxis(0, total, "bytes");
+  const x = linearAxis(0, Math.max(1, last), "", Math.max(2, Math.floor(inner / 110)));
+  const sx = (v: number): number => LEFT + (v / Math.max(1, last)) * inner;
+  const sy = (v: number): number => 8 + (HEIGHT - BOTTOM - 8) * (1 - v / y.max);
+  const here = stack.find((s) => s.b.key === hover.value);
+  const keys = (e: KeyboardEvent): void => {
+    const step = e.key === "ArrowUp" ? 1 : e.key === "ArrowDown" ? -1 : 0;
+    if (step) {
+      e.preventDefault();
+      const i = stack.findIndex((s) => s.b.key === hover.peek());
+      hover.value = stack[Math.min(stack.length - 1, Math.max(0, i + step))]?.b.key ?? "";
+    } else if (e.key === "Enter" && here) onChoose(here.b);
+  };
+  return (
+    <figure class="chart lifetimes" aria-label="Lifetimes of buffers">
+      <div class="legend-row">{kinds.map((k, i) => <span key={k} class="legend-item"><i class="swatch" style={{ background: colours[i] }} /> {k}</span>)}</div>
+      <div
+        ref={box} class="plot" tabIndex={0} role="img" onKeyDown={keys} onPointerLeave={() => (hover.value = "")}
+        aria-label={`${buffers.length} buffers, ${show(total, "bytes")} together. Up and down go through them, the table below says the same.`}
+      >
+        <svg width={width.value} height={HEIGHT} aria-hidden="true">
+          {y.ticks.map((t) => (
+            <g key={t.at}>
+              <line class="grid" x1={LEFT} x2={LEFT + inner} y1={sy(t.at)} y2={sy(t.at)} />
+              <text class="tick" x={LEFT - 8} y={sy(t.at) + 4} text-anchor="end">{t.text}</text>
+            </g>
+          ))}
+          {x.ticks.filter((t) => t.at <= last).map((t) => <text key={t.at} class="tick" x={sx(t.at)} y={HEIGHT - BOTTOM + 16} text-anchor="middle">{t.text}</text>)}
+          {stack.map(({ b, base }) => {
+            const h = sy(base) - sy(base + b.size);
+            return (
+              <g key={b.key} class={`life ${chosen && b.name === chosen ? "chosen" : ""}`} onPointerMove={() => (hover.value = b.key)} onClick={() => onChoose(b)}>
+                <rect x={sx(b.begin)} y={sy(base + b.size)} width={Math.max(2, sx(b.end) - sx(b.begin))} height={Math.max(0.8, h - (h > 4 ? 1 : 0))} fill={colours[kinds.indexOf(b.kind)]} />
+                {h > 15 && <text class="slab-text" x={sx(b.begin) + 6} y={sy(base + b.size) + Math.min(h / 2 + 4, 16)}>{shorten(b.name, Math.floor((sx(b.end) - sx(b.begin) - 10) / 7))}</text>}
+              </g>
+            );
+          })}
+          {peak >= 0 && <line class="cursor-line" x1={sx(peak)} x2={sx(peak)} y1={8} y2={HEIGHT - BOTTOM} />}
+          {peak >= 0 && <text class="axis" x={Math.min(sx(peak) + 5, LEFT + inner - 30)} y={HEIGHT - BOTTOM - 5}>peak</text>}
+          <text class="axis" x={LEFT} y={HEIGHT - 4}>{`Size, ${y.title}`}</text>
+          <text class="axis" x={LEFT + inner} y={HEIGHT - 4} text-anchor="end">step of the program</text>
+        </svg>
+        {here && (
+          <div class="chart-tip" role="status" style={{ right: "12px" }}>
+            <b>{shorten(here.b.name, 60)}</b>
+            <dl>{here.b.facts.map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{shorten(v, 48)}</dd></div>)}</dl>
+          </div>
+        )}
+      </div>
+    </figure>
+  );
+}

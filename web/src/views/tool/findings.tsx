@@ -1,0 +1,49 @@
+// What to change, the weightiest first: what was seen, its share, and a way to look at it.
+import type { Cell, Report, Table } from "../../api/report";
+import { asNumber, show } from "../../model/units";
+import { elsewhere, toolHref } from "../../model/toolurl";
+import { toolOf } from "../../model/tools";
+import { Copy } from "../../widgets/copy";
+import { Icon } from "../../widgets/icon";
+import type { PartProps } from "./parts";
+
+export const findingsOf = (r: Report): Table | undefined => r.tables.find((t) => t.id === "findings");
+
+const text = (v: Cell | undefined): string => (v === null || v === undefined ? "" : String(v));
+
+export function FindingsPart({ report, s, root }: PartProps) {
+  const t = findingsOf(report);
+  if (!t) return null;
+  const at = (id: string): number => t.columns.findIndex((c) => c.id === id);
+  const get = (row: readonly Cell[], id: string): string => (at(id) < 0 ? "" : text(row[at(id)]));
+  if (t.rows.length === 0) return <div class="empty"><h2>Nothing to suggest</h2><p>No rule that could be checked applies to this run; below is what was looked at.</p></div>;
+  return (
+    <section class="findings" aria-label={t.title}>
+      <h2 class="unseen">{t.title}</h2>
+      {t.rows.map((row, i) => {
+        const share = at("share") < 0 ? null : row[at("share")];
+        const op = get(row, "op");
+        const page = toolOf(get(row, "tool"));
+        const seen = op ? { op, program: get(row, "program_id") } : {};
+        return (
+          <article key={i} class={`finding ${get(row, "priority").toLowerCase()}`}>
+            <header>
+              <span class="priority">{get(row, "priority")}</span>
+              <h3>{get(row, "finding")}</h3>
+              {share !== null && share !== undefined && <b class="finding-share" title="Measured share of the time">{show(share, "fraction")}</b>}
+              <Copy title="Copy as text" text={() => `${get(row, "priority")} ${get(row, "finding")} (${show(share, "fraction")})\n${get(row, "evidence")}\n${get(row, "fix")}\n${window.location.href}`} />
+            </header>
+            {share !== null && share !== undefined && <span class="meter" aria-hidden="true"><span style={{ width: `${Math.min(100, asNumber(share) * 100)}%` }} /></span>}
+            {get(row, "evidence") && <p class="ago">{get(row, "evidence")}</p>}
+            <p>{get(row, "fix")}</p>
+            {page && (
+              <p class="row">
+                <a class="button" href={page.id === "trace" ? toolHref(root, page.id, s) : `${root}${page.id}${elsewhere(s, seen)}`}><Icon name={page.icon} /> Look at it: {page.label}</a>
+              </p>
+            )}
+          </article>
+        );
+      })}
+    </section>
+  );
+}
