@@ -29,6 +29,7 @@ enum {
     COLLECTIVES,
     BARRIERS,
     STRAGGLER,
+    COPIES,
     SHUFFLE,
     TRANSFER,
     REMAT,
@@ -56,6 +57,11 @@ static const struct finding rules[RULES] = {
                   "Find the core or host that comes last; balance the work.", 0.10},
     [STRAGGLER] = {"straggler", "pod_viewer", "The others wait for one host or core",
                    "Compare its input, its host work and its clock with the others'.", 0.03},
+    [COPIES] =
+        {"copies", "hlo_stats", "Ops wait for copies between memories to end",
+         "Start copies earlier, keep on the device what is used again, avoid offloading to the "
+         "host what the next op needs.",
+         0.10},
     [SHUFFLE] = {"data_formatting", "hlo_stats", "Data is copied, transposed and reshaped",
                  "Keep one layout through the program; avoid transposes and slices between large "
                  "ops; pad dimensions to the tile.",
@@ -108,9 +114,15 @@ static bool any_of(struct xp_span s, const char *const *words, size_t n)
 
 static bool is_shuffle(const struct op_metrics *m)
 {
-    static const char *const words[] = {"data formatting", "copy",      "copy-start",
-                                        "copy-done",       "transpose", "reshape",
-                                        "slice",           "pad",       "concatenate"};
+    static const char *const words[] = {"data formatting", "copy", "transpose",  "reshape",
+                                        "slice",           "pad",  "concatenate"};
+    return any_of(m->category, words, sizeof words / sizeof *words);
+}
+
+/* Asynchronous: what the device spends in them is waiting for the rest of the copy. */
+static bool is_copy(const struct op_metrics *m)
+{
+    static const char *const words[] = {"copy-start", "copy-done", "async-start", "async-done"};
     return any_of(m->category, words, sizeof words / sizeof *words);
 }
 
@@ -211,12 +223,23 @@ static void straggler(struct view *v)
     snprintf(d->evidence, sizeof d->evidence, "%s", f->straggler_text);
 }
 
+/* More than there can be says that the counts, or the peak, are not right. */
+static void from_peak(struct finding *d, const struct figure *f)
+{
+    if (f->known && f->v <= 1)
+        say(d, f->v);
+    else
+        unknown(d, f->known ? "it is above 100 % of the peak: the profile's counts or the peak are "
+                              "wrong (give it with --peak)"
+                            : f->reason);
+}
+
 static void usage(struct view *v)
 {
     const struct figures *f = v->f;
     struct finding *low = &v->v[LOW_USE];
-    from_figure(v, MEMORY_BOUND, &f->hbm);
-    from_figure(v, COMPUTE_BOUND, &f->mxu);
+    from_peak(&v->v[MEMORY_BOUND], &f->hbm);
+    from_peak(&v->v[COMPUTE_BOUND], &f->mxu);
     if (!f->hbm.known || !f->mxu.known || !f->window_ps || !f->busy_ps) {
         unknown(low, f->hbm.known ? f->mxu.reason : f->hbm.reason);
         return;
@@ -251,6 +274,7 @@ static void judge(struct view *v)
     from_ops(v, COLLECTIVES, is_collective);
     from_ops(v, BARRIERS, is_barrier);
     straggler(v);
+    from_ops(v, COPIES, is_copy);
     from_ops(v, SHUFFLE, is_shuffle);
     from_ops(v, TRANSFER, is_transfer);
     from_ops(v, REMAT, op_is_remat);
@@ -285,11 +309,19 @@ static const struct finding *nth(const struct view *v, uint64_t i, bool applies)
     return &v->v[0];
 }
 
+/* Being near a peak is no fault. */
+static const char *priority(const struct finding *d)
+{
+    if (d->share < 0.1 || d->threshold == rules[MEMORY_BOUND].threshold)
+        return "P2";
+    return d->share >= 0.3 ? "P0" : "P1";
+}
+
 static void finding_row(void *ctx, uint64_t i, struct report_cell *c)
 {
     const struct finding *d = nth(ctx, i, true);
     c[0] = report_of_text(xp_span_str(d->rule));
-    c[1] = report_of_text(xp_span_str(d->share >= 0.3 ? "P0" : d->share >= 0.1 ? "P1" : "P2"));
+    c[1] = report_of_text(xp_span_str(priority(d)));
     c[2] = report_of_double(d->share);
     c[3] = report_of_text(xp_span_str(d->what));
     c[4] = d->evidence[0] ? report_of_text(xp_span_str(d->evidence)) : report_none();

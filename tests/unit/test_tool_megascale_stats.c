@@ -146,6 +146,21 @@ static void a_trace_is_of_one_host(void **state)
     assert_int_equal(tool_refuses("megascale_stats", f, 2, perfetto), XP_NOT_FOUND);
 }
 
+static void the_report_has_the_time_of_recv_and_leaves_nobody_out(void **state)
+{
+    (void)state;
+    struct tool_file f[2] = {profile(0, true), profile(0, false)};
+    json_t *j = report_ask("megascale_stats", f, 2, NULL);
+    assert_int_equal(json_integer_value(report_value(j, "transfers")), 1);
+    assert_int_equal(json_integer_value(report_value(j, "transfer_stall")), 70000);
+    assert_int_equal(json_integer_value(report_at(j, "transfers", 0, "recv_stall")), 10000);
+    assert_int_equal(json_integer_value(report_at(j, "transfers", 0, "slack")), 260000);
+    assert_float_equal(json_number_value(report_at(j, "transfers", 0, "required_rate")),
+                       1024 / 260e-6, 1);
+    assert_true(report_notes(j, "hosts_without_transfers"));
+    json_decref(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,6 +168,7 @@ int main(void)
         cmocka_unit_test(hosts_are_weighted_by_how_often_it_happened),
         cmocka_unit_test(a_host_without_transfers_empties_the_table),
         cmocka_unit_test(a_trace_is_of_one_host),
+        cmocka_unit_test(the_report_has_the_time_of_recv_and_leaves_nobody_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,7 +119,22 @@ static struct xp_buf unzipped(const uint8_t *body, size_t n, bool encoded)
     return b;
 }
 
-static enum xp_status run(const char *tool, struct tool_file *files, size_t n,
+static enum xp_status run_report(const struct tool *t, const struct tool_host *hosts, size_t n,
+                                 const struct tool_args *args, struct xp_arena *a, struct out *out,
+                                 struct xp_error *err)
+{
+    struct tool_report r = tool_report_of(t);
+    struct report_host sources[HOSTS_MAX];
+    struct xp_span all = {0}, one;
+    for (size_t i = 0; i < n; i++) {
+        sources[i] = (struct report_host){.name = hosts[i].name};
+        XP_TRY(r.map(&hosts[i], args, a, &one, err));
+        XP_TRY(r.merge(all, one, a, &all, err));
+    }
+    return tool_report_run(t, sources, n, all, args, a, out, err);
+}
+
+static enum xp_status run(const char *tool, bool report, struct tool_file *files, size_t n,
                           const char *const *args, struct xp_buf *answer)
 {
     struct opened o = {{0}, {0}, {{0}}};
@@ -140,7 +155,8 @@ static enum xp_status run(const char *tool, struct tool_file *files, size_t n,
             (struct tool_arg){xp_span_of(args[a.n], (size_t)(eq - args[a.n])), xp_span_str(eq + 1)};
     }
     out_init(&out, NULL);
-    enum xp_status st = tool_run(t, o.host, n, &a, scratch, &out, &err);
+    enum xp_status st = report ? run_report(t, o.host, n, &a, scratch, &out, &err)
+                               : tool_run(t, o.host, n, &a, scratch, &out, &err);
     if (st == XP_OK)
         st = out_finish(&out, &body, &size, &encoded, &err);
     if (st == XP_OK && answer)
@@ -152,11 +168,12 @@ static enum xp_status run(const char *tool, struct tool_file *files, size_t n,
     return st;
 }
 
-json_t *tool_ask(const char *tool, struct tool_file *files, size_t n, const char *const *args)
+static json_t *ask(const char *tool, bool report, struct tool_file *files, size_t n,
+                   const char *const *args)
 {
     struct xp_buf answer;
     json_error_t why;
-    assert_int_equal(run(tool, files, n, args, &answer), XP_OK);
+    assert_int_equal(run(tool, report, files, n, args, &answer), XP_OK);
     json_t *j = json_loadb((const char *)answer.p, answer.n, 0, &why);
     if (!j)
         fail_msg("no JSON: %s in %.*s", why.text, (int)answer.n, (const char *)answer.p);
@@ -164,10 +181,62 @@ json_t *tool_ask(const char *tool, struct tool_file *files, size_t n, const char
     return j;
 }
 
+json_t *tool_ask(const char *tool, struct tool_file *files, size_t n, const char *const *args)
+{
+    return ask(tool, false, files, n, args);
+}
+
+json_t *report_ask(const char *tool, struct tool_file *files, size_t n, const char *const *args)
+{
+    return ask(tool, true, files, n, args);
+}
+
+static json_t *with_id(json_t *list, const char *id)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_string_value(json_object_get(json_array_get(list, i), "id")), id) == 0)
+            return json_array_get(list, i);
+    fail_msg("there is no %s", id);
+    return NULL;
+}
+
+json_t *report_value(json_t *doc, const char *metric)
+{
+    json_t *m = with_id(json_object_get(doc, "metrics"), metric);
+    assert_int_equal(json_is_null(json_object_get(m, "value")),
+                     json_is_string(json_object_get(m, "reason")));
+    return json_object_get(m, "value");
+}
+
+size_t report_rows(json_t *doc, const char *table)
+{
+    return json_array_size(json_object_get(with_id(json_object_get(doc, "tables"), table), "rows"));
+}
+
+json_t *report_at(json_t *doc, const char *table, size_t row, const char *column)
+{
+    json_t *t = with_id(json_object_get(doc, "tables"), table),
+           *cols = json_object_get(t, "columns");
+    json_t *c = with_id(cols, column);
+    for (size_t i = 0; i < json_array_size(cols); i++)
+        if (json_array_get(cols, i) == c)
+            return json_array_get(json_array_get(json_object_get(t, "rows"), row), i);
+    return NULL;
+}
+
+bool report_notes(json_t *doc, const char *code)
+{
+    json_t *list = json_object_get(doc, "notes");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_string_value(json_object_get(json_array_get(list, i), "code")), code) == 0)
+            return true;
+    return false;
+}
+
 enum xp_status tool_refuses(const char *tool, struct tool_file *files, size_t n,
                             const char *const *args)
 {
-    enum xp_status st = run(tool, files, n, args, NULL);
+    enum xp_status st = run(tool, false, files, n, args, NULL);
     assert_int_not_equal(st, XP_OK);
     return st;
 }

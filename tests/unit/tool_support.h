@@ -34,6 +34,15 @@ json_t *tool_ask(const char *tool, struct tool_file *files, size_t n, const char
 enum xp_status tool_refuses(const char *tool, struct tool_file *files, size_t n,
                             const char *const *args);
 
+/* The tool's report. */
+json_t *report_ask(const char *tool, struct tool_file *files, size_t n, const char *const *args);
+/* Of a report: a metric's value (null only with a reason), rows of a table, a cell, whether there
+ * is a note of that code. */
+json_t *report_value(json_t *doc, const char *metric);
+size_t report_rows(json_t *doc, const char *table);
+json_t *report_at(json_t *doc, const char *table, size_t row, const char *column);
+bool report_notes(json_t *doc, const char *code);
+
 /* The value in row and column of a table. */
 json_t *cell(json_t *table, size_t row, const char *column);
 double cell_num(json_t *table, size_t row, const char *column);

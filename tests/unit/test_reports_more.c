@@ -1,0 +1,340 @@
+/* Reports of rare events and of single modules, on profiles whose numbers are worked out by hand.
+ */
+#include <stdlib.h>
+
+#include "tests/unit/tool_support.h"
+
+#define US INT64_C(1000000)
+
+static bool is_text(json_t *v, const char *text)
+{
+    return json_is_string(v) && strcmp(json_string_value(v), text) == 0;
+}
+
+/* --- memory --- */
+
+struct mem {
+    const char *pool;
+    int64_t at, heap, bytes, address;
+    bool frees;
+};
+
+static struct tool_file memory(const char *host, const struct mem *v, size_t n)
+{
+    static const char *const names[] = {
+        "allocator_name", "bytes_allocated", "bytes_available", "allocation_bytes", "addr",
+        "tf_op"};
+    struct tool_file f = {host, make_message()};
+    struct xp_buf plane = make_plane(1, "/host:CPU"), line = make_line(1, "t", 0);
+    for (size_t i = 0; i < n; i++) {
+        struct xp_buf e = make_event(v[i].frees ? 2 : 1, v[i].at, 0);
+        put_text(&e, 4, 1, v[i].pool);
+        put_i64(&e, 4, 2, v[i].heap);
+        put_i64(&e, 4, 3, 1000 - v[i].heap);
+        put_i64(&e, 4, 4, v[i].bytes);
+        put_i64(&e, 4, 5, v[i].address);
+        if (!v[i].frees)
+            put_text(&e, 4, 6, "op");
+        make_put(&line, 4, &e);
+    }
+    make_put(&plane, 3, &line);
+    make_add_meta(&plane, 4, 1, "MemoryAllocation");
+    make_add_meta(&plane, 4, 2, "MemoryDeallocation");
+    put_stat_names(&plane, names, sizeof names / sizeof *names);
+    make_put(&f.space, 1, &plane);
+    return f;
+}
+
+static void the_peak_is_of_the_fullest_allocator_of_all_hosts(void **state)
+{
+    static const struct mem a[] = {
+        {"x", 10, 300, 300, 1, false}, {"x", 20, 700, 400, 2, false}, {"x", 30, 300, 400, 2, true}};
+    static const struct mem b[] = {{"y", 10, 900, 900, 1, false}};
+    struct tool_file f[2] = {memory("a", a, 3), memory("b", b, 1)};
+    json_t *j = report_ask("memory_profile", f, 2, NULL);
+    (void)state;
+    assert_int_equal(json_integer_value(report_value(j, "peak_memory")), 900);
+    assert_int_equal(json_integer_value(report_value(j, "capacity_memory")), 1000);
+    assert_int_equal(json_integer_value(report_value(j, "memory_events")), 4);
+    assert_int_equal(report_rows(j, "allocators"), 2);
+    assert_true(is_text(report_at(j, "allocators", 0, "host"), "b"));
+    assert_int_equal(json_integer_value(report_at(j, "allocators", 1, "peak")), 700);
+    assert_int_equal(json_integer_value(report_at(j, "allocators", 1, "peak_at")), 20);
+    assert_int_equal(json_integer_value(report_at(j, "allocators", 1, "allocated")), 700);
+    assert_int_equal(json_integer_value(report_at(j, "allocators", 1, "frees")), 1);
+    assert_int_equal(report_rows(j, "live"), 3); /* 900; 400 and 300 */
+    assert_int_equal(json_integer_value(report_at(j, "live", 1, "total")), 400);
+    json_decref(j);
+}
+
+static void many_memory_events_make_a_small_answer_with_all_totals(void **state)
+{
+    enum { N = 50000 };
+    struct mem *v = calloc(N, sizeof *v);
+    (void)state;
+    for (int i = 0; i < N; i++)
+        v[i] = (struct mem){"x", i, i + 1, 1, i, false};
+    struct tool_file f = memory("a", v, N);
+    json_t *j = report_ask("memory_profile", &f, 1, NULL);
+    char *text = json_dumps(j, JSON_COMPACT);
+    assert_true(strlen(text) < 400000);
+    assert_int_equal(json_integer_value(report_value(j, "memory_events")), N);
+    assert_int_equal(json_integer_value(report_at(j, "allocators", 0, "allocations")), N);
+    assert_true(report_notes(j, "memory_reduced"));
+    free(text);
+    free(v);
+    json_decref(j);
+}
+
+static void without_an_allocator_it_is_said_how_to_capture_one(void **state)
+{
+    (void)state;
+    struct tool_file f = memory("a", NULL, 0);
+    json_t *j = report_ask("memory_profile", &f, 1, NULL);
+    assert_true(json_is_null(report_value(j, "peak_memory")));
+    json_decref(j);
+}
+
+/* --- counters --- */
+
+static void units_are_shares_of_what_they_could_do(void **state)
+{
+    static const char *const names[] = {"device_id", "device_type_string", "counter_value",
+                                        "performance_counter_id"};
+    static const uint64_t ids[] = {3257466888, 3257466888 + 80, 3257466888 + 88, 1},
+                          values[] = {1000, 100, 300, 0};
+    struct tool_file f[3];
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        struct xp_buf plane = make_plane(1, "/device:TPU:0"), line = make_line(7, "counters_k", 0);
+        f[k] = (struct tool_file){"h", make_message()};
+        for (int i = 0; i < 4; i++) {
+            struct xp_buf e = make_event(1, 0, 5);
+            put_u64(&e, 4, 3, values[i]);
+            put_u64(&e, 4, 4, ids[i]);
+            make_put(&line, 4, &e);
+        }
+        make_put(&plane, 3, &line);
+        make_add_meta(&plane, 4, 1, "a counter");
+        put_stat_names(&plane, names, 4);
+        put_u64(&plane, 6, 1, 5);
+        put_text(&plane, 6, 2, "TPU v6 Lite");
+        make_put(&f[k].space, 1, &plane);
+    }
+    json_t *j = report_ask("utilization_viewer", &f[0], 1, NULL);
+    json_t *t = json_object_get(json_array_get(json_object_get(j, "tables"), 0), "rows");
+    double busy = -1;
+    for (size_t i = 0; i < json_array_size(t); i++)
+        if (is_text(json_array_get(json_array_get(t, i), 5), "Scalar Unit"))
+            busy = json_number_value(json_array_get(json_array_get(t, i), 6));
+    assert_float_equal(busy, 400.0 / 2000.0, 1e-9);
+    json_decref(j);
+    j = report_ask("perf_counters", &f[1], 1, NULL);
+    assert_int_equal(json_integer_value(report_value(j, "counters")), 4);
+    assert_int_equal(report_rows(j, "counters"), 3); /* one is 0 */
+    assert_true(report_notes(j, "zeros_hidden"));
+    json_decref(j);
+    j = report_ask("kernel_utilization", &f[2], 1, NULL);
+    assert_int_equal(json_integer_value(report_at(j, "kernels", 0, "time")), 5);
+    assert_true(is_text(report_at(j, "kernels", 0, "kernel"), "k"));
+    assert_float_equal(json_number_value(report_at(j, "kernels", 0, "scalar")), 0.2, 1e-9);
+    json_decref(j);
+}
+
+/* --- requests --- */
+
+static void a_request_spends_its_time_on_what_its_events_say(void **state)
+{
+    static const char *const names[] = {
+        "_r", "_pt", "_p", "_ct", "_c", "batch_size_after_padding", "padding_amount"};
+    static const char *const events[] = {"BatchingSessionRun", "ProcessBatch", "ConcatInputTensors",
+                                         "TransferH2DRequest"};
+    struct tool_file f = {"h", make_message()};
+    struct xp_buf plane = make_plane(1, "/host:CPU"), a = make_line(1, "a", 0),
+                  b = make_line(2, "b", 0), e = make_event(1, 1000 * US, 100 * US);
+    (void)state;
+    put_i64(&e, 4, 1, 1);
+    put_i64(&e, 4, 2, 3);
+    put_i64(&e, 4, 3, 77);
+    make_put(&a, 4, &e);
+    e = make_event(2, 1025 * US, 50 * US);
+    put_i64(&e, 4, 1, 2);
+    put_i64(&e, 4, 4, 3);
+    put_i64(&e, 4, 5, 77);
+    make_put(&b, 4, &e);
+    e = make_event(3, 1026 * US, US);
+    put_i64(&e, 4, 6, 8);
+    put_i64(&e, 4, 7, 2);
+    make_put(&b, 4, &e);
+    make_add_event(&b, 4, 1028 * US, 5 * US);
+    make_put(&plane, 3, &a);
+    make_put(&plane, 3, &b);
+    for (int i = 0; i < 4; i++)
+        make_add_meta(&plane, 4, i + 1, events[i]);
+    put_stat_names(&plane, names, sizeof names / sizeof *names);
+    make_put(&f.space, 1, &plane);
+    json_t *j = report_ask("inference_profile", &f, 1, NULL);
+    assert_int_equal(json_integer_value(report_value(j, "requests")), 1);
+    assert_int_equal(json_integer_value(report_value(j, "latency_mean")), 100 * US);
+    assert_int_equal(json_integer_value(report_value(j, "latency_p99")), 100 * US);
+    assert_float_equal(json_number_value(report_value(j, "padding_fraction")), 0.25, 1e-9);
+    assert_int_equal(json_integer_value(report_at(j, "requests", 0, "to_device")), 5 * US);
+    static const char *const parts[] = {"preprocess", "formation", "runtime",     "to_device",
+                                        "compute",    "to_host",   "postprocess", "idle"};
+    int64_t sum = 0;
+    for (int i = 0; i < 8; i++)
+        sum += json_integer_value(report_at(j, "requests", 0, parts[i]));
+    assert_int_equal(sum, 100 * US);
+    assert_float_equal(json_number_value(report_at(j, "batches", 0, "used")), 0.75, 1e-9);
+    json_decref(j);
+}
+
+/* --- modules --- */
+
+static void add_instr(struct xp_buf *comp, int64_t id, const char *name, const char *opcode,
+                      const int64_t *operands, size_t n)
+{
+    struct xp_buf in = make_message(), shape = make_message();
+    make_text(&in, 1, name);
+    make_text(&in, 2, opcode);
+    xp_pb_put_u64(&shape, 2, 11);
+    xp_pb_put_u64(&shape, 3, 4);
+    make_put(&in, 3, &shape);
+    xp_pb_put_u64(&in, 35, (uint64_t)id);
+    for (size_t i = 0; i < n; i++)
+        xp_pb_put_u64(&in, 36, (uint64_t)operands[i]);
+    make_put(comp, 2, &in);
+}
+
+/* A chain p.0 -> op.1 -> ... -> op.<n>; the last has `many` operands, all op.1. */
+static struct tool_file chain(int n, size_t many, bool ring)
+{
+    struct tool_file f = {"h", make_message()};
+    struct xp_buf proto = make_message(), module = make_message(), comp = make_message();
+    struct xp_buf plane = make_plane(9, "/host:metadata"), stats = make_message();
+    int64_t *all = calloc(many + 1, sizeof *all);
+    make_text(&comp, 1, "main");
+    xp_pb_put_u64(&comp, 5, 1);
+    add_instr(&comp, 100, "p.0", "parameter", NULL, 0);
+    for (int i = 1; i <= n; i++) {
+        char name[32];
+        int64_t before = ring && i == 1 ? 100 + n : 99 + i;
+        snprintf(name, sizeof name, "op.%d", i);
+        for (size_t k = 0; k < many; k++)
+            all[k] = 101;
+        bool last = i == n && many;
+        add_instr(&comp, 100 + i, name, i % 2 ? "negate" : "no-such-opcode", last ? all : &before,
+                  last ? many : 1);
+    }
+    xp_pb_put_u64(&comp, 6, (uint64_t)(100 + n));
+    make_text(&module, 1, "jit_c");
+    make_text(&module, 2, "main");
+    make_put(&module, 3, &comp);
+    xp_pb_put_u64(&module, 6, 1);
+    make_put(&proto, 1, &module);
+    put_blob(&stats, 5, 1, xp_buf_all(&proto));
+    xp_buf_fini(&proto);
+    put_meta(&plane, 5, "jit_c(5)", NULL, &stats);
+    make_add_meta(&plane, 5, 1, "Hlo Proto");
+    make_put(&f.space, 1, &plane);
+    free(all);
+    return f;
+}
+
+static void an_op_is_found_by_part_of_its_name_and_shown_with_its_neighbours(void **state)
+{
+    static const char *const args[] = {"node_name=OP.5", "radius=2", NULL};
+    struct tool_file f = chain(9, 0, false);
+    json_t *j = report_ask("graph_viewer", &f, 1, args);
+    (void)state;
+    assert_int_equal(report_rows(j, "nodes"), 5); /* op.3 to op.7 */
+    assert_true(is_text(report_at(j, "nodes", 0, "op"), "op.5"));
+    assert_int_equal(report_rows(j, "edges"), 4);
+    assert_int_equal(json_integer_value(report_at(j, "nodes", 3, "distance")), 2);
+    assert_int_equal(json_integer_value(report_at(j, "nodes", 3, "more_operands")), 1);
+    json_decref(j);
+}
+
+static void nodes_stay_within_their_budget(void **state)
+{
+    static const char *const args[] = {"node_name=op.50", "radius=20", "nodes=7", NULL};
+    struct tool_file f = chain(99, 0, false);
+    json_t *j = report_ask("graph_viewer", &f, 1, args);
+    (void)state;
+    assert_int_equal(report_rows(j, "nodes"), 7);
+    json_decref(j);
+}
+
+static void rings_many_operands_and_unknown_opcodes_are_no_trouble(void **state)
+{
+    static const char *const args[] = {"node_name=op.1", "radius=20", "nodes=400", NULL};
+    static const char *const tools[] = {"graph_viewer", "memory_viewer"};
+    (void)state;
+    for (int k = 0; k < 4; k++)
+        for (int t = 0; t < 2; t++) {
+            struct tool_file f = chain(30, k & 1 ? 100000 : 0, k & 2);
+            json_t *j = report_ask(tools[t], &f, 1, args);
+            char *text = json_dumps(j, JSON_COMPACT);
+            assert_true(strlen(text) < 2000000);
+            assert_int_equal(report_rows(j, "modules"), 1);
+            free(text);
+            json_decref(j);
+        }
+}
+
+static void an_unknown_module_or_op_is_said_so(void **state)
+{
+    static const char *const module[] = {"module_name=jit_x(1)", NULL};
+    static const char *const number[] = {"program_id=50", NULL}; /* part of no number: 5 is there */
+    static const char *const op[] = {"node_name=zzz", NULL};
+    (void)state;
+    struct tool_file f = chain(3, 0, false);
+    json_t *j = report_ask("memory_viewer", &f, 1, module);
+    assert_true(report_notes(j, "module_unknown"));
+    assert_true(json_is_null(report_value(j, "program_peak")));
+    assert_true(is_text(report_at(j, "modules", 0, "module"), "jit_c(5)"));
+    json_decref(j);
+    f = chain(3, 0, false);
+    j = report_ask("graph_viewer", &f, 1, number);
+    assert_true(report_notes(j, "module_unknown"));
+    json_decref(j);
+    f = chain(3, 0, false);
+    j = report_ask("graph_viewer", &f, 1, op);
+    assert_true(report_notes(j, "no_such_op"));
+    assert_int_equal(report_rows(j, "nodes"), 0);
+    json_decref(j);
+}
+
+/* --- every report --- */
+
+static void an_empty_profile_says_what_is_missing(void **state)
+{
+    static const char *const ids[] = {"memory_profile",    "memory_viewer",    "graph_viewer",
+                                      "inference_profile", "pod_viewer",       "megascale_stats",
+                                      "perf_counters",     "smart_suggestion", "utilization_viewer",
+                                      "kernel_utilization"};
+    (void)state;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        struct tool_file f = {"h", make_message()};
+        json_t *j = report_ask(ids[i], &f, 1, NULL);
+        assert_true(is_text(json_object_get(j, "tool"), ids[i]));
+        json_decref(j);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_peak_is_of_the_fullest_allocator_of_all_hosts),
+        cmocka_unit_test(many_memory_events_make_a_small_answer_with_all_totals),
+        cmocka_unit_test(without_an_allocator_it_is_said_how_to_capture_one),
+        cmocka_unit_test(units_are_shares_of_what_they_could_do),
+        cmocka_unit_test(a_request_spends_its_time_on_what_its_events_say),
+        cmocka_unit_test(an_op_is_found_by_part_of_its_name_and_shown_with_its_neighbours),
+        cmocka_unit_test(nodes_stay_within_their_budget),
+        cmocka_unit_test(rings_many_operands_and_unknown_opcodes_are_no_trouble),
+        cmocka_unit_test(an_unknown_module_or_op_is_said_so),
+        cmocka_unit_test(an_empty_profile_says_what_is_missing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
