@@ -418,6 +418,27 @@ describe("the pages", { skip: reason || false, timeout: 300_000 }, () => {
     await close();
   });
 
+  test("the rows are a table, too, that leads to their events by keyboard", async () => {
+    const { page, check, close } = await open(trace());
+    const name = `${tracks.planes[0].name} › XLA Ops`;
+    const line = tracks.planes[0].lines.find((l) => l.name === "XLA Ops");
+    await page.keyboard.press("e");
+    await page.focus(`.hits-list button.link:text-is("${name}")`);
+    await page.keyboard.press("Enter");
+    const first = (await api(server.url, "search", { run: RUN, host: HOST, q: "dur>=0ps", rows: line.line, limit: 1 })).hits[0];
+    await waitFor("its first event", () => new URL(page.url()).searchParams.get("sel") === String(first.id));
+    await page.keyboard.press(".");
+    await waitFor("the next one", () => ![null, String(first.id)].includes(new URL(page.url()).searchParams.get("sel")));
+    await page.click("#tab-rows");
+    await page.uncheck(`[aria-label="${name} shown"]`);
+    await waitFor("hidden", () => new URL(page.url()).searchParams.get("hide") === String(line.line));
+    await page.check(`[aria-label="${name} shown"]`);
+    await waitFor("shown", () => !new URL(page.url()).searchParams.has("hide"));
+    await page.screenshot({ path: join(shots, "rows-table-light.png") });
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
   test("a span is measured to the ends of events, times are marked with notes", async () => {
     const e = await target();
     const { page, check, close } = await open(trace(around(e)));

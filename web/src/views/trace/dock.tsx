@@ -6,6 +6,7 @@ import { AreaTable } from "./aggregate";
 import { Details } from "./details";
 import { Hits } from "./hits";
 import { Marks } from "./marks";
+import { RowList } from "./rowlist";
 import type { Tab, Trace } from "./trace";
 
 const SMALLEST = 110;
@@ -18,6 +19,7 @@ export function Dock({ trace }: { trace: Trace }) {
     { id: "details", label: "Event", note: "" },
     { id: "area", label: "Area", note: trace.sum.answer.value ? shortCount(trace.sum.answer.value.events) : "" },
     { id: "hits", label: "Hits", note: total === undefined ? "" : shortCount(total) },
+    { id: "rows", label: "Rows", note: "" },
     { id: "marks", label: "Bookmarks", note: trace.marks.value.length ? String(trace.marks.value.length) : "" },
   ];
   const resize = (to: number): void => {
@@ -56,6 +58,7 @@ export function Dock({ trace }: { trace: Trace }) {
         {trace.tab.value === "details" && <Details trace={trace} />}
         {trace.tab.value === "area" && <AreaTable trace={trace} />}
         {trace.tab.value === "hits" && <Hits trace={trace} />}
+        {trace.tab.value === "rows" && <RowList trace={trace} />}
         {trace.tab.value === "marks" && <Marks trace={trace} />}
       </div>
     </section>

@@ -22,7 +22,7 @@ export const help: { keys: string; what: string }[][] = [
     { keys: "R", what: "area from the selected event" },
     { keys: "1 2 3 4", what: "drag moves, selects, zooms, measures" },
     { keys: "P H", what: "pin, hide the row under the pointer, or of the event" },
-    { keys: "M", what: "bookmark at the pointer" },
+    { keys: "M E", what: "bookmark at the pointer; all rows as a table" },
     { keys: "Q", what: "show or hide the details" },
     { keys: "C", what: "fold or unfold all groups" },
     { keys: "T", what: "theme: system, light, dark" },
@@ -61,6 +61,7 @@ function discrete({ trace, focusSearch, toggleHelp, pointer, pointerShare }: Key
   return {
     p: onRow((line) => trace.togglePin(line)),
     h: onRow((line) => trace.hideLine(line)),
+    e: () => trace.openDock("rows"),
     m: () => trace.bookmark(pointer() ? pointerShare() : null),
     f: () => trace.fit(),
     "0": () => trace.whole(),

@@ -76,6 +76,13 @@ export class Search {
     return (await ask(after, id ?? undefined)) ?? (await ask(dir > 0 ? ends.first - 1n : ends.last + 1n, undefined)) ?? null;
   }
 
+  /** The first event of a line after a time, or of all when none is. */
+  async firstOn(line: number, after: bigint): Promise<Hit | undefined> {
+    const ask = async (from: Record<string, bigint>): Promise<Hit | undefined> =>
+      (await this.api.json<SearchAnswer>("search", { ...this.who, q: "dur>=0ps", rows: line, limit: 1, ...from })).hits[0];
+    return (await ask({ after })) ?? (await ask({}));
+  }
+
   /** 1 for the first of the hits listed, 0 when it is not among them. */
   place(id: string): number {
     return (this.answer.value?.hits.findIndex((h) => String(h.id) === id) ?? -1) + 1;

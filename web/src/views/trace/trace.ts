@@ -27,7 +27,7 @@ const SLAB_BYTES = 48 << 20;
 const FINEST = 1.5; // rectangles a CSS pixel: finer than that nobody sees, but it costs as much again
 
 export type Mode = "pan" | "select" | "zoom" | "measure";
-export type Tab = "details" | "area" | "hits" | "marks";
+export type Tab = "details" | "area" | "hits" | "marks" | "rows";
 
 /** A rectangle under the pointer. */
 export interface Hover {
@@ -331,6 +331,22 @@ export class Trace {
     this.scrollBy(0);
   }
 
+  showLine(line: number): void {
+    this.step = true;
+    this.hidden.value = new Set([...this.hidden.peek()].filter((l) => l !== line));
+  }
+
+  /** The first event of a line at or after the left edge, else its first of all. */
+  async chooseOn(line: number): Promise<void> {
+    try {
+      const hit = await this.search.firstOn(line, this.view.peek().t0 - 1n);
+      if (hit) this.chooseHit(hit, "rows");
+      else this.say("This row has no events.");
+    } catch (e) {
+      if (!isAbort(e)) this.say(asProblem(e).message);
+    }
+  }
+
   showHidden(): void {
     this.step = true;
     this.hidden.value = new Set();
@@ -441,11 +457,11 @@ export class Trace {
     this.select(h.mark.id, h.mark, false);
   }
 
-  chooseHit(hit: Hit): void {
+  chooseHit(hit: Hit, tab: Tab = "hits"): void {
     this.step = true;
     const begin = big(hit.begin_ps);
     const mark = { id: String(hit.id), line: hit.line, lane: hit.lane, begin, end: begin + big(hit.duration_ps) };
-    this.select(mark.id, mark, true, "hits");
+    this.select(mark.id, mark, true, tab);
   }
 
   chooseId(id: Int, tab: Tab = "details"): void {
