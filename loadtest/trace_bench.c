@@ -3,8 +3,8 @@
  *     trace_bench FILE [windows [from [to]]]
  *
  * Asks trace_viewer@ for windows that were never asked before, each between 2^-from and 2^-to of
- * the trace (4 to 7, as loadtest/compare does), resolution 8000. Prints CPU time a window, bytes,
- * what is held, and a checksum of all answers' texts.
+ * the trace (4 to 7, as loadtest/compare does), resolution 8000. Prints CPU time a window and that
+ * of the first, bytes, what is held, and a checksum of all answers' texts.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,9 +19,11 @@
 #include "shard/part_open.h"
 #include "shard/tools/tool.h"
 
+#define AGAIN 2 /* nothing of an answer is kept: the least of three counts */
+
 struct bench {
     struct tool_host host;
-    uint64_t cpu_ns, bytes, plain;
+    uint64_t cpu_ns, first_ns, bytes, plain;
     uint32_t crc;
 };
 
@@ -49,8 +51,8 @@ static bool count_text(struct bench *b, const uint8_t *body, size_t n, bool enco
     return rc == Z_STREAM_END && z.avail_in == 0;
 }
 
-/* One window; empty texts: the whole trace, not counted. */
-static bool ask(struct bench *b, const char *from_ms, const char *to_ms)
+/* One window; empty texts: the whole trace. Adds to *cpu_ns. */
+static bool ask(struct bench *b, const char *from_ms, const char *to_ms, uint64_t *cpu_ns)
 {
     struct tool_arg args[] = {{XP_SPAN_LIT("resolution"), XP_SPAN_LIT("8000")},
                               {XP_SPAN_LIT("start_time_ms"), xp_span_str(from_ms)},
@@ -69,7 +71,7 @@ static bool ask(struct bench *b, const char *from_ms, const char *to_ms)
     xp_arena_free(scratch);
     ok = ok && out_finish(&out, &body, &n, &encoded, &err) == XP_OK;
     if (ok) {
-        b->cpu_ns += xp_thread_cpu_ns() - t0;
+        *cpu_ns += xp_thread_cpu_ns() - t0;
         b->bytes += n;
         ok = count_text(b, body, n, encoded);
         free(body);
@@ -100,8 +102,18 @@ static void windows(struct bench *b, int n, int from, int to)
         double begin = lo + (hi - lo - width) * at;
         snprintf(text[0], sizeof text[0], "%.9f", begin / 1e9);
         snprintf(text[1], sizeof text[1], "%.9f", (begin + width) / 1e9);
-        if (!ask(b, text[0], text[1]))
+        struct bench again = *b;
+        uint64_t best = 0;
+        if (!ask(b, text[0], text[1], &best))
             return;
+        if (i == 0)
+            b->first_ns = best;
+        for (int k = 0; k < AGAIN; k++, again = *b) {
+            uint64_t ns = 0;
+            if (ask(&again, text[0], text[1], &ns) && ns < best)
+                best = ns;
+        }
+        b->cpu_ns += best;
     }
 }
 
@@ -116,14 +128,14 @@ int main(int argc, char **argv)
         return 1;
     }
     struct bench whole = {.host = {part_file_part(f), XP_SPAN_LIT("host"), 0}}, b = whole;
-    bool ok = ask(&whole, "", "");
+    bool ok = ask(&whole, "", "", &whole.cpu_ns);
     printf("whole: %.1f ms CPU, %.1f kB, text %.1f kB, crc %08x; held %.1f MB\n",
            (double)whole.cpu_ns / 1e6, (double)whole.bytes / 1e3, (double)whole.plain / 1e3,
            whole.crc, (double)xp_arena_bytes(whole.host.part->arena) / 1e6);
     windows(&b, n, from, to);
-    printf("window: %.3f ms CPU, %.1f kB, text %.1f kB, crc %08x; held %.1f MB\n",
-           (double)b.cpu_ns / 1e6 / n, (double)b.bytes / 1e3 / n, (double)b.plain / 1e3 / n, b.crc,
-           (double)xp_arena_bytes(b.host.part->arena) / 1e6);
+    printf("window: %.3f ms CPU (first %.1f), %.1f kB, text %.1f kB, crc %08x; held %.1f MB\n",
+           (double)b.cpu_ns / 1e6 / n, (double)b.first_ns / 1e6, (double)b.bytes / 1e3 / n,
+           (double)b.plain / 1e3 / n, b.crc, (double)xp_arena_bytes(b.host.part->arena) / 1e6);
     part_close(f);
     return !ok;
 }

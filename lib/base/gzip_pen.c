@@ -3,12 +3,15 @@
 #include <endian.h>
 #include <pthread.h>
 #include <stdlib.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "lib/base/gzip_pen_code.h"
 
 #define HISTORY XP_PEN_REACH
-#define WINDOW (8 * HISTORY)
-#define SLACK 8 /* bytes behind the text that are read, but never count */
+#define WINDOW (4 * HISTORY)
+#define SLACK 16 /* bytes behind the text that are read, but never count */
 #define MATCH_LEAST 4
 #define MATCH_MOST 258
 #define TEXT_FIELDS 64
@@ -115,9 +118,16 @@ struct xp_pen {
     uint32_t n;    /* text written */
     uint32_t counted;
     uint32_t match, back; /* a match that may go on: its length and distance */
+    uint64_t bits;        /* that are no whole byte yet */
+    unsigned nbits;
+};
+
+/* What is written while a record is taken: a copy, so that it stays in registers. */
+struct bits {
     uint64_t bits;
-    unsigned nbits; /* below 8 between calls */
-    uint8_t *p;     /* in out, while a record is taken */
+    unsigned n; /* below 8 between calls */
+    uint8_t *p; /* in pen->out */
+    uint32_t match, back;
 };
 
 struct xp_pen *xp_pen_new(struct xp_gzip *gz)
@@ -136,56 +146,57 @@ struct xp_pen *xp_pen_new(struct xp_gzip *gz)
     return pen;
 }
 
-static inline void put(struct xp_pen *pen, struct symbol s)
+static inline void put(struct bits *b, struct symbol s)
 {
-    pen->bits |= (uint64_t)s.bits << pen->nbits;
-    pen->nbits += s.n;
+    b->bits |= (uint64_t)s.bits << b->n;
+    b->n += s.n;
 }
 
 /* Whole bytes leave; there is room for 56 bits then. */
-static inline void spill(struct xp_pen *pen)
+static inline void spill(struct bits *b)
 {
-    uint64_t v = htole64(pen->bits);
-    memcpy(pen->p, &v, 8);
-    pen->p += pen->nbits / 8;
-    pen->bits = pen->nbits < 64 ? pen->bits >> (pen->nbits & ~7u) : 0;
-    pen->nbits %= 8;
+    uint64_t v = htole64(b->bits);
+    memcpy(b->p, &v, 8);
+    b->p += b->n / 8;
+    b->bits >>= b->n & ~7u;
+    b->n %= 8;
 }
 
-static void put_match(struct xp_pen *pen)
+static inline void put_match(struct bits *b)
 {
-    if (!pen->match)
+    if (!b->match)
         return;
-    uint32_t back = pen->back - 1;
+    uint32_t back = b->back - 1;
     unsigned s = distance_symbol[back < 256 ? back : 256 + (back >> 7)];
     struct symbol d = distance[s];
-    d.bits |= (pen->back - distance_base[s]) << d.n;
+    d.bits |= (b->back - distance_base[s]) << d.n;
     d.n = (uint8_t)(d.n + (s < 4 ? 0 : s / 2 - 1));
-    while (pen->match) {
-        uint32_t n = pen->match;
+    while (b->match) {
+        uint32_t n = b->match;
         if (n > MATCH_MOST)
             n = n < MATCH_MOST + MATCH_LEAST ? n - MATCH_LEAST : MATCH_MOST;
-        put(pen, length_of[n]);
-        put(pen, d);
-        spill(pen);
-        pen->match -= n;
+        put(b, length_of[n]);
+        put(b, d);
+        spill(b);
+        b->match -= n;
     }
 }
 
-static void put_literals(struct xp_pen *pen, const uint8_t *p, const uint8_t *end)
+static inline void put_literals(struct bits *b, const uint8_t *p, const uint8_t *end)
 {
     if (p == end)
         return;
-    put_match(pen);
-    for (; end - p >= 3; p += 3) {
-        put(pen, literal[p[0]]);
-        put(pen, literal[p[1]]);
-        put(pen, literal[p[2]]);
-        spill(pen);
+    put_match(b);
+    for (; end - p >= 4; p += 4) {
+        put(b, literal[p[0]]);
+        put(b, literal[p[1]]);
+        put(b, literal[p[2]]);
+        put(b, literal[p[3]]);
+        spill(b);
     }
     for (; p < end; p++)
-        put(pen, literal[*p]);
-    spill(pen);
+        put(b, literal[*p]);
+    spill(b);
 }
 
 static void count(struct xp_pen *pen)
@@ -199,16 +210,16 @@ void xp_pen_free(struct xp_pen *pen)
     if (!pen)
         return;
     count(pen);
-    pen->p = xp_buf_room(pen->out, 64);
-    if (pen->p) {
-        put_match(pen);
-        put(pen, literal[END_OF_BLOCK]);
-        put(pen, (struct symbol){0, 3}); /* an empty stored block: to a whole byte */
-        spill(pen);
-        pen->nbits = pen->nbits ? 8 : 0;
-        spill(pen);
-        memcpy(pen->p, "\0\0\xff\xff", 4);
-        pen->out->n = (size_t)(pen->p + 4 - pen->out->p);
+    struct bits b = {pen->bits, pen->nbits, xp_buf_room(pen->out, 64), pen->match, pen->back};
+    if (b.p) {
+        put_match(&b);
+        put(&b, literal[END_OF_BLOCK]);
+        put(&b, (struct symbol){0, 3}); /* an empty stored block: to a whole byte */
+        spill(&b);
+        b.n = b.n ? 8 : 0;
+        spill(&b);
+        memcpy(b.p, "\0\0\xff\xff", 4);
+        pen->out->n = (size_t)(b.p + 4 - pen->out->p);
     }
     free(pen->text);
     free(pen);
@@ -240,58 +251,70 @@ uint64_t xp_pen_place(const struct xp_pen *pen)
 static inline uint32_t agree(const uint8_t *a, const uint8_t *b, uint32_t most)
 {
     uint32_t n = 0;
-    for (; n < most; n += 8) {
-        uint64_t x, y;
-        memcpy(&x, a + n, 8);
-        memcpy(&y, b + n, 8);
-        if (x != y) {
-            n += (uint32_t)__builtin_ctzll(htole64(x ^ y)) / 8;
+#ifdef __SSE2__
+    for (; n < most; n += 16) {
+        __m128i x = _mm_loadu_si128((const __m128i *)(a + n));
+        __m128i y = _mm_loadu_si128((const __m128i *)(b + n));
+        unsigned differ = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, y)) ^ 0xffff;
+        if (differ) {
+            n += (unsigned)__builtin_ctz(differ);
             break;
         }
     }
+#else
+    while (n < most && a[n] == b[n])
+        n++;
+#endif
     return n < most ? n : most;
 }
 
 /* What stands at `at` is taken to be like what stands at `like`; the place up to which it is. */
-static inline uint32_t take_like(struct xp_pen *pen, uint32_t at, uint64_t like, uint32_t end)
+static inline uint32_t take_like(struct bits *b, const uint8_t *text, uint32_t at, uint64_t like,
+                                 uint32_t end)
 {
     if (like >= at || at - like > HISTORY)
         return at;
     uint32_t back = at - (uint32_t)like;
-    uint32_t same = agree(pen->text + at, pen->text + like, end - at);
-    if (pen->match && pen->back == back) {
-        pen->match += same;
+    uint32_t same = agree(text + at, text + like, end - at);
+    if (b->match && b->back == back) {
+        b->match += same;
         return at + same;
     }
     if (same < MATCH_LEAST)
         return at;
-    put_match(pen);
-    pen->match = same;
-    pen->back = back;
+    put_match(b);
+    b->match = same;
+    b->back = back;
     return at + same;
 }
 
 void xp_pen_record(struct xp_pen *pen, size_t n, const struct xp_pen_field *fields, size_t nfields)
 {
-    uint32_t at = pen->n, end = at + (uint32_t)n;
-    uint8_t *room = xp_buf_room(pen->out, n * 2 + 64);
-    pen->p = room;
-    for (size_t i = 0; room && i < nfields; i++) {
-        uint32_t begin = pen->n + fields[i].at;
-        uint32_t next = i + 1 < nfields ? pen->n + fields[i + 1].at : end;
+    const uint8_t *text = pen->text;
+    uint32_t from = pen->n, at = from, end = at + (uint32_t)n;
+    struct bits b = {pen->bits, pen->nbits, xp_buf_room(pen->out, n * 2 + 64), pen->match,
+                     pen->back};
+    pen->n = end;
+    if (!b.p)
+        return;
+    for (size_t i = 0; i < nfields; i++) {
+        uint32_t begin = from + fields[i].at;
+        uint32_t next = i + 1 < nfields ? from + fields[i + 1].at : end;
         if (at >= next)
             continue; /* it is empty, or the last match goes on behind it */
-        at = take_like(pen, at, fields[i].like - 1 - pen->base + (at - begin), end);
+        at = take_like(&b, text, at, fields[i].like - 1 - pen->base + (at - begin), end);
         if (at < next) {
-            put_literals(pen, pen->text + at, pen->text + next);
+            put_literals(&b, text + at, text + next);
             at = next;
         }
     }
-    if (room && pen->match > MATCH_MOST)
-        put_match(pen);
-    pen->n = end;
-    if (room)
-        pen->out->n += (size_t)(pen->p - room);
+    if (b.match > MATCH_MOST)
+        put_match(&b);
+    pen->bits = b.bits;
+    pen->nbits = b.n;
+    pen->match = b.match;
+    pen->back = b.back;
+    pen->out->n = (size_t)(b.p - pen->out->p);
 }
 
 /* The place behind the next comma from p on. */

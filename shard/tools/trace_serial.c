@@ -1,11 +1,11 @@
 #include "shard/tools/trace.h"
-#include "shard/tools/trace_merge.h"
 
 /* Serials: the answered events meet all events of the host that begin with one of them. Begins
  * are looked up lane by lane, block by block. Each event so met counts for the answered ones that
  * come after it in XProf's order; where very many begin together, all that do are gathered and
  * sorted instead. */
 
+#define DIGIT_BITS 11
 #define TOGETHER_MAX 64 /* answered events of one begin that are counted for one by one */
 
 struct peer {
@@ -36,11 +36,38 @@ struct serials {
     bool *looked;
 };
 
-static int begin_order(const void *a, const void *b, void *ctx)
+static inline size_t digit(int64_t begin, int64_t low, unsigned shift)
 {
-    (void)ctx;
-    const struct answered *x = a, *y = b;
-    return (x->begin_ps > y->begin_ps) - (x->begin_ps < y->begin_ps);
+    return ((uint64_t)begin - (uint64_t)low) >> shift & ((1 << DIGIT_BITS) - 1);
+}
+
+/* Sorts by begin, stable: digit by digit, as many as the window has. False when memory is out. */
+static bool sort_by_begin(struct answered *by, size_t n)
+{
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    struct answered *from = by, *other = malloc((n + 1) * sizeof *other), *to = other;
+    for (size_t i = 0; i < n; i++) {
+        low = by[i].begin_ps < low ? by[i].begin_ps : low;
+        high = by[i].begin_ps > high ? by[i].begin_ps : high;
+    }
+    for (unsigned shift = 0; other && n && shift < 64; shift += DIGIT_BITS) {
+        uint32_t at[(1 << DIGIT_BITS) + 1] = {0};
+        if (((uint64_t)high - (uint64_t)low) >> shift == 0)
+            break;
+        for (size_t i = 0; i < n; i++)
+            at[digit(from[i].begin_ps, low, shift) + 1]++;
+        for (size_t d = 1; d < 1 << DIGIT_BITS; d++)
+            at[d] += at[d - 1];
+        for (size_t i = 0; i < n; i++)
+            to[at[digit(from[i].begin_ps, low, shift)]++] = from[i];
+        struct answered *was = from;
+        from = to;
+        to = was;
+    }
+    if (from != by && other)
+        memcpy(by, from, n * sizeof *by);
+    free(other);
+    return other;
 }
 
 static struct derive_eye *eye_of(struct serials *s, uint32_t line)
@@ -81,8 +108,8 @@ static bool is_async(struct serials *s, const struct trace_row *row, const struc
            (row->may_async && derive_flow(eye_of(s, p->line), &ev, &flow) && flow.async);
 }
 
-/* The first begin at or after t, from *from on. */
-static size_t begin_at(const struct serials *s, size_t from, int64_t t)
+/* The first begin at or after t, from `from` on. */
+static size_t begin_far(const struct serials *s, size_t from, int64_t t)
 {
     size_t step = 1, lo = from;
     while (lo + step < s->nbegins && s->begins[lo + step] < t) {
@@ -98,6 +125,14 @@ static size_t begin_at(const struct serials *s, size_t from, int64_t t)
             hi = mid;
     }
     return lo;
+}
+
+static inline size_t begin_at(const struct serials *s, size_t from, int64_t t)
+{
+    for (size_t end = from + 4 < s->nbegins ? from + 4 : s->nbegins; from < end; from++)
+        if (s->begins[from] >= t)
+            return from;
+    return from < s->nbegins ? begin_far(s, from, t) : from;
 }
 
 static bool add_peer(struct serials *s, uint32_t r, const struct trace_lane *tl,
@@ -177,91 +212,77 @@ static void count_peer(struct serials *s, uint32_t r, const struct trace_lane *t
                      false,           false};
     for (uint32_t i = s->first[group]; i < s->first[group + 1]; i++) {
         struct trace_event *e = &VEC(h->events, struct trace_event)[s->by[i].event];
-        e->serial += precedes(s, &p, e);
+        bool itself = e->at == p.at && e->line == p.line && e->end_ps == p.end_ps;
+        e->serial += !itself && precedes(s, &p, e);
     }
 }
 
-/* Which of n begins of events are answered ones from number k on, and which. */
-static size_t match(const struct serials *s, int64_t base_ps, const int64_t *begins, size_t n,
-                    size_t k, uint32_t *event, uint32_t *group)
-{
-    size_t found = 0;
-    for (size_t i = 0; i < n && k < s->nbegins;) {
-        int64_t t = base_ps + begins[i];
-        if (t < s->begins[k]) {
-            i++;
-        } else if (t > s->begins[k]) {
-            k = begin_at(s, k, t);
-        } else {
-            event[found] = (uint32_t)i++;
-            group[found++] = (uint32_t)k;
-        }
-    }
-    return found;
-}
-
-/* Where a lane stands: its next block, and the first begin that may be in it. */
-struct lane_place {
-    uint64_t block;
-    size_t begin;
+/* Events of a block that begin with an answered one: which, and with which begin. */
+struct matches {
+    uint32_t n;
+    uint8_t event[LANE_BLOCK];
+    uint32_t group[LANE_BLOCK];
 };
 
-/* The lane's events of begins before `until`. */
-static bool lane_peers(struct serials *s, uint32_t r, const struct trace_lane *tl,
-                       struct lane_place *at, size_t until)
+static inline size_t match_one(const struct serials *s, int64_t t, uint32_t i, size_t k,
+                               struct matches *m)
 {
-    uint64_t nblocks = lane_levels(tl->lane) ? lane_nodes(tl->lane, 0) : 0;
-    struct lane_event ev[LANE_BLOCK];
-    int64_t begins[LANE_BLOCK];
-    uint32_t event[LANE_BLOCK], group[LANE_BLOCK];
-    for (; next_block(s, tl, nblocks, &at->block, &at->begin); at->block++) {
-        if (at->begin >= until)
-            return true;
-        size_t n = lane_begins(tl->lane, at->block, begins);
-        n = match(s, tl->base_ps, begins, n, at->begin, event, group);
-        if (!n)
-            continue;
-        struct lane_cursor c;
-        lane_seek_ord(&c, tl->lane, at->block * LANE_BLOCK);
-        lane_next_block(&c, ev);
-        for (size_t i = 0; i < n; i++)
-            if (!s->gather)
-                count_peer(s, r, tl, &ev[event[i]], group[i]);
-            else if (!add_peer(s, r, tl, &ev[event[i]], group[i]))
-                return false;
+    k = begin_at(s, k, t);
+    if (k < s->nbegins && s->begins[k] == t) {
+        m->event[m->n] = (uint8_t)i;
+        m->group[m->n++] = (uint32_t)k;
     }
-    at->begin = s->nbegins;
-    return true;
+    return k;
 }
 
-#define SLICE 512
-
-/* All lanes of a row, some begins at a time: lanes that are views of one other (lane.h) are read
- * along with each other. */
-static bool row_peers(struct serials *s, uint32_t r)
+/* Reads block b. Where the last block had answered events this one is unpacked whole at once, else
+ * its begins are looked at first. */
+static void read_block(const struct serials *s, const struct trace_lane *tl, uint64_t b, size_t k,
+                       struct lane_event *ev, struct matches *m)
 {
-    const struct trace_row *row = &VEC(s->h->rows, struct trace_row)[r];
-    const struct trace_lane *lanes = VEC(s->h->lanes, struct trace_lane) + row->first_lane;
-    struct lane_place *at = calloc(row->nlanes + 1, sizeof *at);
-    bool ok = at;
-    for (uint32_t i = 0; ok && i < row->nlanes; i++)
-        if (lane_levels(lanes[i].lane))
-            at[i].block = first_block(&lanes[i], s->begins[0]);
-    for (size_t until = 0; ok && until < s->nbegins;) {
-        until = s->nbegins - until > SLICE ? until + SLICE : s->nbegins;
-        for (uint32_t i = 0; ok && i < row->nlanes; i++)
-            if (at[i].begin < until)
-                ok = lane_peers(s, r, &lanes[i], &at[i], until);
+    bool whole = m->n > 0;
+    int64_t begins[LANE_BLOCK];
+    struct lane_cursor c;
+    m->n = 0;
+    if (!whole) {
+        size_t n = lane_begins(tl->lane, b, begins);
+        for (uint32_t i = 0; i < n && k < s->nbegins; i++)
+            k = match_one(s, tl->base_ps + begins[i], i, k, m);
+        if (!m->n)
+            return;
     }
-    free(at);
-    return ok;
+    lane_seek_ord(&c, tl->lane, b * LANE_BLOCK);
+    size_t n = lane_next_block(&c, ev);
+    for (uint32_t i = 0; whole && i < n && k < s->nbegins; i++)
+        k = match_one(s, tl->base_ps + ev[i].begin_ps, i, k, m);
+}
+
+static bool lane_peers(struct serials *s, uint32_t r, const struct trace_lane *tl)
+{
+    uint64_t nblocks = lane_levels(tl->lane) ? lane_nodes(tl->lane, 0) : 0;
+    uint64_t b = nblocks ? first_block(tl, s->begins[0]) : 0;
+    struct lane_event ev[LANE_BLOCK];
+    struct matches m = {.n = 0};
+    size_t k = 0;
+    for (; next_block(s, tl, nblocks, &b, &k); b++) {
+        read_block(s, tl, b, k, ev, &m);
+        for (size_t i = 0; i < m.n; i++)
+            if (!s->gather)
+                count_peer(s, r, tl, &ev[m.event[i]], m.group[i]);
+            else if (!add_peer(s, r, tl, &ev[m.event[i]], m.group[i]))
+                return false;
+    }
+    return true;
 }
 
 static bool all_peers(struct serials *s)
 {
-    for (uint32_t r = 0; s->nbegins && r < s->h->rows.n; r++) {
-        if (!row_peers(s, r))
-            return false;
+    struct trace_host *h = s->h;
+    for (uint32_t r = 0; s->nbegins && r < h->rows.n; r++) {
+        const struct trace_row *row = &VEC(h->rows, struct trace_row)[r];
+        for (uint32_t i = 0; i < row->nlanes; i++)
+            if (!lane_peers(s, r, &VEC(h->lanes, struct trace_lane)[row->first_lane + i]))
+                return false;
         if (out_cancelled(s->out))
             return true;
     }
@@ -398,7 +419,7 @@ static bool take_begins(struct serials *s)
         ev[i].serial = 0;
         s->by[i] = (struct answered){ev[i].begin_ps, (uint32_t)i};
     }
-    if (!trace_merge_sort(s->by, n, sizeof *s->by, begin_order, NULL))
+    if (!sort_by_begin(s->by, n))
         return false;
     for (size_t i = 0; i < n; i++)
         if (!i || s->by[i].begin_ps != s->begins[s->nbegins - 1]) {
