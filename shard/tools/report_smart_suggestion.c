@@ -15,9 +15,14 @@
 
 enum state { UNKNOWN, FINE, APPLIES };
 
+struct rule {
+    const char *id, *tool, *what, *fix;
+    double threshold;
+};
+
 struct finding {
-    const char *rule, *tool, *what, *fix;
-    double threshold, share;
+    const struct rule *rule;
+    double share;
     uint8_t state; /* enum state */
     char evidence[TEXT_MAX];
     const struct op_metrics *op; /* the first of the evidence, or NULL */
@@ -41,7 +46,7 @@ enum {
     RULES
 };
 
-static const struct finding rules[RULES] = {
+static const struct rule rules[RULES] = {
     [INPUT] = {"input_bound", "input_pipeline_analyzer", "The device waits for its input",
                "Prefetch more, read and preprocess in parallel, move preprocessing off the hosts.",
                0.10},
@@ -152,7 +157,7 @@ static bool is_sparse(const struct op_metrics *m)
 static void say(struct finding *d, double share)
 {
     d->share = share;
-    d->state = share >= d->threshold ? APPLIES : FINE;
+    d->state = share >= d->rule->threshold ? APPLIES : FINE;
 }
 
 static void unknown(struct finding *d, const char *reason)
@@ -247,7 +252,7 @@ static void usage(struct view *v)
     double busy = (double)f->busy_ps / (double)f->window_ps;
     double best = (f->hbm.v > f->mxu.v ? f->hbm.v : f->mxu.v) / busy;
     low->share = busy * (best < 1 ? 1 - best : 0);
-    low->state = best < low->threshold ? APPLIES : FINE;
+    low->state = best < low->rule->threshold ? APPLIES : FINE;
     snprintf(low->evidence, sizeof low->evidence,
              "while ops run: matrix units %.1f %%, HBM %.1f %% of their peaks",
              100 * f->mxu.v / busy, 100 * f->hbm.v / busy);
@@ -268,7 +273,8 @@ static bool gather(struct view *v, struct xp_arena *a)
 
 static void judge(struct view *v)
 {
-    memcpy(v->v, rules, sizeof v->v);
+    for (int i = 0; i < RULES; i++)
+        v->v[i].rule = &rules[i];
     from_figure(v, INPUT, &v->f->input);
     idle(v);
     from_ops(v, COLLECTIVES, is_collective);
@@ -312,7 +318,7 @@ static const struct finding *nth(const struct view *v, uint64_t i, bool applies)
 /* Being near a peak is no fault. */
 static const char *priority(const struct finding *d)
 {
-    if (d->share < 0.1 || d->threshold == rules[MEMORY_BOUND].threshold)
+    if (d->share < 0.1 || d->rule->threshold == rules[MEMORY_BOUND].threshold)
         return "P2";
     return d->share >= 0.3 ? "P0" : "P1";
 }
@@ -320,13 +326,13 @@ static const char *priority(const struct finding *d)
 static void finding_row(void *ctx, uint64_t i, struct report_cell *c)
 {
     const struct finding *d = nth(ctx, i, true);
-    c[0] = report_of_text(xp_span_str(d->rule));
+    c[0] = report_of_text(xp_span_str(d->rule->id));
     c[1] = report_of_text(xp_span_str(priority(d)));
     c[2] = report_of_double(d->share);
-    c[3] = report_of_text(xp_span_str(d->what));
+    c[3] = report_of_text(xp_span_str(d->rule->what));
     c[4] = d->evidence[0] ? report_of_text(xp_span_str(d->evidence)) : report_none();
-    c[5] = report_of_text(xp_span_str(d->fix));
-    c[6] = report_of_text(xp_span_str(d->tool));
+    c[5] = report_of_text(xp_span_str(d->rule->fix));
+    c[6] = report_of_text(xp_span_str(d->rule->tool));
     c[7] = d->op ? report_of_text(d->op->name) : report_none();
     c[8] = d->op && d->op->program ? report_of_id(d->op->program) : report_none();
 }
@@ -342,10 +348,10 @@ static const struct report_column quiet_columns[] = {
 static void quiet_row(void *ctx, uint64_t i, struct report_cell *c)
 {
     const struct finding *d = nth(ctx, i, false);
-    c[0] = report_of_text(xp_span_str(d->rule));
+    c[0] = report_of_text(xp_span_str(d->rule->id));
     c[1] = report_of_text(xp_span_str(d->state == FINE ? "fine" : "unknown"));
     c[2] = d->state == FINE ? report_of_double(d->share) : report_none();
-    c[3] = report_of_double(d->threshold);
+    c[3] = report_of_double(d->rule->threshold);
     c[4] = d->state == UNKNOWN ? report_of_text(xp_span_str(d->evidence)) : report_none();
 }
 
@@ -358,7 +364,8 @@ static void verdict(struct report *r, const struct view *v)
     for (int i = MEMORY_BOUND; i < RULES && !most; i++) /* what is left, not what is in the way */
         most = v->v[i].state == APPLIES ? &v->v[i] : NULL;
     if (most)
-        report_verdict(r, "%s: %.1f %% of the time. %s", most->what, 100 * most->share, most->fix);
+        report_verdict(r, "%s: %.1f %% of the time. %s", most->rule->what, 100 * most->share,
+                       most->rule->fix);
     else if (v->f->window_ps)
         report_verdict(r, "No rule applies: nothing stands out.");
     else
