@@ -125,7 +125,8 @@ describe("the pages of tools", { skip: reason || false, timeout: 240_000 }, () =
   });
 
   test("a table of 50,000 rows filters, sorts, hides columns and keeps it all in the address", async () => {
-    const big = opTable(50_000);
+    const whole = opTable(50_000);
+    const big = { ...whole, columns: whole.columns.slice(0, 7), rows: whole.rows.map((r) => r.slice(0, 7)) };
     const { page, check, close } = await openWith((q) => ({ ...everything({ tool: q.get("tool") }), tables: [big], series: [], tree: null, text: null, notes: [], missing_hosts: [] }));
     await page.goto(`${base}hlo_stats?run=${PLAIN}`);
     await ready(page);
@@ -297,8 +298,8 @@ describe("the pages of tools", { skip: reason || false, timeout: 240_000 }, () =
   test("axe finds nothing on any of the pages, in both themes", { skip: !existsSync(axe) && "axe-core is not installed" }, async () => {
     const found = [];
     const paths = {
-      light: ["", `overview_page?run=${PLAIN}&op=name%202`, `op_profile?run=${PLAIN}&view=icicle`, `graph_viewer?run=${PLAIN}`, `compare?a=${PLAIN}&b=${PLAIN}`],
-      dark: ["", `overview_page?run=${PLAIN}&op=name%202`, `roofline_model?run=${PLAIN}`, `compare?a=${PLAIN}&b=${PLAIN}`],
+      light: ["", `overview_page?run=${PLAIN}&op=name%202`, `graph_viewer?run=${PLAIN}&view=icicle`, `compare?a=${PLAIN}&b=${PLAIN}`],
+      dark: [`run?run=${PLAIN}`, `roofline_model?run=${PLAIN}&op=name%202`, `compare?a=${PLAIN}&b=${PLAIN}`],
     };
     const small = (q) => ({ ...everything({ tool: q.get("tool"), rows: 6 }), text: "%a = f32[] add()\n%b = f32[] add()" });
     for (const [colorScheme, list] of Object.entries(paths)) {
@@ -306,7 +307,7 @@ describe("the pages of tools", { skip: reason || false, timeout: 240_000 }, () =
       await page.addInitScript({ content: readFileSync(axe, "utf8") });
       for (const path of list) {
         await page.goto(base + path);
-        await page.waitForSelector(path === "" ? ".runs tbody tr" : path.startsWith("compare") ? ".waterfall" : ".tool-page[aria-busy=false] h1");
+        await page.waitForSelector(!/_|compare/.test(path.split("?")[0]) ? ".runs tbody tr" : path.startsWith("compare") ? ".waterfall" : ".tool-page[aria-busy=false] h1");
         const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"], runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
         for (const v of violations) found.push(`${colorScheme} ${path || "runs"}: ${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.target} ${n.any[0]?.message ?? ""}`).join(" | ")}`);
       }

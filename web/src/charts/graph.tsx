@@ -73,7 +73,7 @@ export function GraphView({ nodes, edges, chosen, onChoose, title }: {
       >
         <svg width={w * zoom.value} height={h * zoom.value} viewBox={`-20 -20 ${w} ${h}`} aria-hidden="true">
           <defs>
-            <marker id="graph-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0.5 8 4 0 7.5Z" class="graph-arrow" /></marker>
+            <marker id="graph-tip" viewBox="0 0 8 8" refX="7" refY="4" markerUnits="userSpaceOnUse" markerWidth="9" markerHeight="9" orient="auto"><path d="M0 0.5 8 4 0 7.5Z" class="graph-arrow" /></marker>
           </defs>
           {edges.map((e, i) => {
             const x0 = at.x[e.from]!;

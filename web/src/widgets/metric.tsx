@@ -13,7 +13,7 @@ export function Tile({ m, href, hrefTitle, base, small }: {
   return (
     <article title={small && m.spread ? spreadText(m) : undefined} class={`tile ${has ? "" : "na"} ${small ? "small" : ""}`} data-metric={m.id}>
       <header>
-        <h3>{m.label}</h3>
+        <h3 title={small ? m.label : undefined}>{m.label}</h3>
         {m.definition && (
           <button
             type="button" class="define" aria-expanded={open.value} aria-label={`What ${m.label} means`} title={m.definition}

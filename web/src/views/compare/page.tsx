@@ -109,15 +109,16 @@ function Both({ api, a, b, search }: { api: Api; a: string; b: string; search: U
 }
 
 /** Metrics of B with their change from A; what only A has stands last. */
-function Tiles({ ra, rb }: { ra: Report; rb: Report }) {
+function Tiles({ ra, rb, second = false }: { ra: Report; rb: Report; second?: boolean }) {
   const base = new Map(ra.metrics.map((m) => [m.id, m]));
   const differ = (m: Metric): boolean => m.value !== null || (base.get(m.id)?.value ?? null) !== null;
   const shown = rb.metrics.filter((m) => differ(m) && !/^(hosts|cores|device_type)$/.test(m.id));
+  const list = shown.filter((m) => isSecond(m) === second);
+  if (list.length === 0) return null;
   return (
-    <section aria-label="Figures">
-      <h2 class="unseen">Figures</h2>
-      <div class="tiles">{shown.filter((m) => !isSecond(m)).map((m) => <Tile key={m.id} m={m} base={base.get(m.id)} />)}</div>
-      <div class="tiles small">{shown.filter(isSecond).map((m) => <Tile key={m.id} m={m} base={base.get(m.id)} small />)}</div>
+    <section aria-label={second ? "More figures" : "Figures"}>
+      <h2 class="unseen">{second ? "More figures" : "Figures"}</h2>
+      <div class={second ? "tiles small" : "tiles"}>{list.map((m) => <Tile key={m.id} m={m} base={base.get(m.id)} small={second} />)}</div>
     </section>
   );
 }
@@ -181,6 +182,7 @@ function Explained({ a, b, ra, rb, oa, ob, search }: { a: string; b: string; ra:
             <Pairs table={table} a={a} b={b} search={search} />
           </>
         )}
+      <Tiles ra={ra} rb={rb} second />
     </>
   );
 }

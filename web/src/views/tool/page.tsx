@@ -177,14 +177,21 @@ function ReportView({ report: r, s, root, tool, all }: { report: Report; s: Tool
   const tables = special?.tables ? special.tables(r) : r.tables;
   const series = special?.series ? special.series(r) : r.series;
   const nothing = metrics.length === 0 && tables.length === 0 && series.length === 0 && !r.tree && !r.text;
-  const figures = metrics.length > 0 && (
-        <section aria-label="Figures">
-          <h2 class="unseen">Figures</h2>
-          {large.length > 0 && <div class="tiles">{large.map((m) => <LinkedTile key={m.id} m={m} s={s} root={root} here={tool.id} />)}</div>}
-          {small.length > 0 && <div class="tiles small">{small.map((m) => <LinkedTile key={m.id} m={m} s={s} root={root} here={tool.id} small />)}</div>}
-          {unknown.length > 0 && <Unknown metrics={unknown} />}
-        </section>
-      );
+  const figures = large.length > 0 && (
+    <section aria-label="Figures">
+      <h2 class="unseen">Figures</h2>
+      <div class="tiles">{large.map((m) => <LinkedTile key={m.id} m={m} s={s} root={root} here={tool.id} />)}</div>
+    </section>
+  );
+  const more = (small.length > 0 || unknown.length > 0) && (
+    <section aria-label="More figures">
+      <h2 class="unseen">More figures</h2>
+      {small.length > 0 && <div class="tiles small">{small.map((m) => <LinkedTile key={m.id} m={m} s={s} root={root} here={tool.id} small />)}</div>}
+      {unknown.length > 0 && <Unknown metrics={unknown} />}
+    </section>
+  );
+  // Where figures are what one comes for, the chart comes before the lesser ones.
+  const moreLast = special?.figuresLast || (FIGURES.has(tool.id) && series.length > 0);
   const treeTitle = special?.treeTitle?.(s) ?? r.tree?.title ?? "Tree";
   return (
     <>
@@ -198,13 +205,15 @@ function ReportView({ report: r, s, root, tool, all }: { report: Report; s: Tool
       <Notes notes={r.notes} />
       {nothing && <div class="empty"><h2>Nothing to show</h2><p>The profile was read, and holds nothing that this page is about.</p></div>}
       {!special?.figuresLast && figures}
+      {!moreLast && more}
       {special?.top?.(p)}
       {series.length > 0 && <div class={series.length > 1 && series.every((x) => x.kind !== "heat") ? "charts two" : "charts"}>{series.map((x) => <SeriesPart key={x.id} series={x} {...p} />)}</div>}
       {special?.afterSeries?.(p)}
+      {moreLast && !special?.figuresLast && more}
       {r.tree && <TreePart tree={r.tree} title={treeTitle} {...p} />}
       {tables.map((t) => <TablePart key={t.id} t={t} first={t === r.tables[0]} all={all} {...p} />)}
       {r.text && <TextPane text={r.text} title={special?.textTitle ?? "Text"} mark={s.op} />}
-      {special?.figuresLast && figures}
+      {special?.figuresLast && <>{figures}{more}</>}
     </>
   );
 }
