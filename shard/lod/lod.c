@@ -152,26 +152,45 @@ static bool is_one(const struct lane_node *n, const struct lod_scale *s)
                                  (uint64_t)n->max_gap_ps <= s->pixel_ps / 2);
 }
 
-/* The number of the longest event below a node. */
-static uint64_t longest_ord(const struct lane *l, const struct lane_node *n)
+/* Instead of the number of the longest event below a node its begin, until lod_number: most nodes
+ * are merged before anybody asks. */
+#define BEGIN_INSTEAD (UINT64_C(1) << 63)
+_Static_assert(LANE_TIME_MAX < INT64_C(1) << 62, "a begin leaves room for the mark");
+
+static uint64_t begin_instead(int64_t begin_ps)
+{
+    return BEGIN_INSTEAD | (uint64_t)(begin_ps + (INT64_C(1) << 62));
+}
+
+/* The event of that begin and length; the one there if events of the lane overlap. */
+static uint64_t number_at(const struct lane *l, int64_t begin_ps, int64_t length_ps)
 {
     struct lane_cursor c;
     struct lane_event ev;
-    lane_seek(&c, l, n->longest_begin_ps);
-    if (c.ord < n->first || c.ord >= n->first + n->count) /* where events of a lane overlap */
-        lane_seek_ord(&c, l, n->first);
-    while (lane_next(&c, &ev) && ev.ord < n->first + n->count)
-        if (ev.begin_ps == n->longest_begin_ps && ev.end_ps - ev.begin_ps == n->longest_ps)
+    lane_seek(&c, l, begin_ps);
+    uint64_t first = c.ord < lane_count(l) ? c.ord : lane_count(l) - 1;
+    while (lane_next(&c, &ev) && ev.begin_ps <= begin_ps)
+        if (ev.begin_ps == begin_ps && ev.end_ps - ev.begin_ps == length_ps)
             return ev.ord;
-    return n->first;
+    return first;
 }
 
-static void put_node(struct pen *p, const struct lane *l, const struct lane_node *n, bool numbers)
+void lod_number(const struct lane *l, struct lod_rect *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!(v[i].id & BEGIN_INSTEAD))
+            continue;
+        int64_t begin = (int64_t)(v[i].id & ~BEGIN_INSTEAD) - (INT64_C(1) << 62);
+        v[i].id = number_at(l, begin, v[i].longest_ps);
+    }
+}
+
+static void put_node(struct pen *p, const struct lane_node *n, bool numbers)
 {
     struct lod_rect r = {n->begin_ps, n->end_ps,     n->busy_ps,      n->longest_ps,
                          n->count,    n->longest_at, n->longest_name, 0};
     if (numbers)
-        r.id = longest_ord(l, n);
+        r.id = begin_instead(n->longest_begin_ps);
     put(p, &r);
 }
 
@@ -219,7 +238,7 @@ bool lod_walk(const struct lane *l, uint64_t first, uint64_t last, const struct 
         lane_node_get(l, level, ord / node_size(level), &node);
         bool whole = node.first == ord && node.first + node.count <= last;
         if (whole && is_one(&node, s)) {
-            put_node(&p, l, &node, out->numbers);
+            put_node(&p, &node, out->numbers);
             ord += node.count;
         } else if (level > 0) {
             level--;

@@ -34,7 +34,7 @@ struct lod_rects {
     struct xp_arena *a;
     struct lod_rect *v;
     size_t n, cap;
-    bool numbers; /* ids are the events' numbers in the lane, not their offsets */
+    bool numbers; /* ids are the events' numbers in the lane, not their offsets: see lod_number */
 };
 
 struct lod_scale {
@@ -54,6 +54,10 @@ bool lod_walk(const struct lane *l, uint64_t first, uint64_t last, const struct 
 
 /* Merges the n rectangles of one lane into wider cells, in place; returns how many are left. */
 size_t lod_merge(struct lod_rect *v, size_t n, uint64_t cell_ps);
+
+/* To be called on the n rectangles of a lane that was walked with `numbers`, before their ids are
+ * used; they may have been merged meanwhile. */
+void lod_number(const struct lane *l, struct lod_rect *v, size_t n);
 
 /* Sum of the durations of events [first, last), by whole nodes where possible. */
 int64_t lod_busy(const struct lane *l, uint64_t first, uint64_t last);

@@ -484,6 +484,9 @@ enum xp_status query_window(const struct part *p, const struct query_window *q,
     XP_TRY(find_rows(&w, &lines, err));
     w.merge_px = choose_merge_px(&w);
     XP_TRY(walk_rows(&w, err));
+    for (size_t i = 0; i < w.nrows; i++)
+        if (w.rows[i].first_id)
+            lod_number(w.rows[i].lane_data, &w.rects.v[w.rows[i].at], w.rows[i].n);
     XP_TRY(fit(&w, err));
     return put_answer(&w, err);
 }
