@@ -36,7 +36,7 @@
 #define RUNS_BUCKET_SETTLED_MS 600000
 #define RUNS_BUCKET_SETTLED_NS UINT64_C(300000000000)
 /* Runs of a bucket whose names tell no time that one listing looks into; the next one goes on. */
-#define RUNS_BUCKET_LOOKS_MAX 256
+#define RUNS_BUCKET_LOOKS_MAX 128
 #define RUNS_AT_ONCE 64 /* folders of a bucket asked for together */
 
 static inline void *must(void *p)
