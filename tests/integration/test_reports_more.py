@@ -1,0 +1,194 @@
+"""Reports of rare events and single modules over HTTP: held against what the generator of the TPU profiles planted, bounded,
+and with a sentence for whatever a profile does not have."""
+import gzip
+import json
+import os
+import shutil
+
+import daemon
+import pytest
+import xspace
+
+SHARED = os.path.abspath(os.environ.get('SHARED_DIR') or os.path.join(daemon.ROOT, '..', 'shared'))
+TPU = os.path.join(SHARED, 'data', 'tpu', 'profiles')
+TOOLS = ['memory_profile', 'memory_viewer', 'graph_viewer', 'inference_profile', 'pod_viewer', 'megascale_stats',
+         'utilization_viewer', 'perf_counters', 'kernel_utilization', 'smart_suggestion']
+MAX = 2 << 20
+
+needs_data = pytest.mark.skipif(not os.path.isdir(TPU), reason='no profiles at %s (set SHARED_DIR)' % TPU)
+
+
+@pytest.fixture(scope='module')
+def root(tmp_path_factory):
+    """Made profiles: what a capture may lack or have too much of, a run each."""
+    folder = tmp_path_factory.mktemp('odd')
+
+    def put(run, data, host='host-0'):
+        (folder / run).mkdir(exist_ok=True)
+        (folder / run / (host + '.xplane.pb')).write_bytes(data)
+    put('nothing', b'')
+    put('host_only', xspace.plane('/host:CPU', ['train'], {'main': [(0, 0, 10, 'a')]}))
+    put('unknown_planes', xspace.plane('/device:QUANTUM:0', ['op'], {'Qubits': [(0, 0, 10, 'a')]}))
+    put('no_steps', xspace.plane('/device:TPU:0', ['fusion.1'], {'XLA Ops': [(0, 0, 10, 'a'), (0, 20, 10, 'a')]}))
+    put('no_events', xspace.plane('/device:TPU:0', ['fusion.1'], {'XLA Ops': []}))
+    put('command_buffers', xspace.plane('/device:GPU:0', ['CommandBuffer', 'custom-call.1'],
+                                        {'Stream #1': [(0, 0, 10, 'a'), (1, 20, 10, 'b')]}))
+    put('two_versions', xspace.plane('/device:TPU:0', ['fusion.1'], {'XLA Ops': [(0, 0, 10, 'a')]}), 'new')
+    put('two_versions', xspace.plane('/device:TPU:0', ['%fusion.1 = f32[] fusion()'], {'XLA Ops': [(0, 0, 10, 'a')]},
+                                     stat='tf_op_old'), 'old')
+    modules = {'hlo_truncated': b'\x0a\x7f\x0a', 'hlo_empty': b'', 'hlo_noise': bytes(range(256)) * 4}
+    for run, proto in modules.items():
+        stat = xspace.block(5, xspace.number(1, 1) + xspace.block(6, proto))
+        meta = xspace.block(4, xspace.number(1, 7) + xspace.block(2, xspace.number(1, 7) + xspace.block(2, 'jit_f(7)') + stat))
+        names = xspace.block(5, xspace.number(1, 1) + xspace.block(2, xspace.number(1, 1) + xspace.block(2, 'Hlo Proto')))
+        put(run, xspace.block(1, xspace.block(2, '/host:metadata') + meta + names))
+    for run in ('multislice_v6e_2host', 'serve_v5e', 'input_bound_v5e', 'train_v6e_4host', 'train_v5e', 'wasteful_v5e'):
+        if os.path.isdir(os.path.join(TPU, run)):
+            shutil.copytree(os.path.join(TPU, run), folder / run, ignore=shutil.ignore_patterns('*.json'))
+    return folder
+
+
+@pytest.fixture(scope='module')
+def served(root):
+    d = daemon.Daemon('--logdir', str(root))
+    yield d
+    d.stop()
+
+
+def report(d, run, tool, **args):
+    r = d.api('report', run=run, tool=tool, **args)
+    assert r.status == 200, (run, tool, r)
+    assert len(r.body) < MAX
+    return r.json()
+
+
+def metrics(doc):
+    return {m['id']: m['value'] for m in doc['metrics']}
+
+
+def rows(doc, id_):
+    t = next(t for t in doc['tables'] if t['id'] == id_)
+    return [dict(zip((c['id'] for c in t['columns']), row)) for row in t['rows']]
+
+
+def truth(run):
+    with open(os.path.join(TPU, run, 'truth.json'), encoding='utf8') as f:
+        return json.load(f)
+
+
+ODD = ['host_only', 'unknown_planes', 'no_steps', 'no_events', 'command_buffers', 'two_versions', 'hlo_truncated', 'hlo_empty',
+       'hlo_noise']
+
+
+@pytest.mark.parametrize('run', ODD)
+def test_what_a_profile_lacks_is_said_and_nothing_else_fails(served, run):
+    for tool in TOOLS:
+        doc = report(served, run, tool, no_such_parameter='1')
+        for m in doc['metrics']:
+            assert m['value'] is not None or len(m['reason']) > 10, (run, tool, m)
+        if tool in ('memory_profile', 'memory_viewer', 'inference_profile', 'perf_counters', 'megascale_stats'):
+            assert any(m['value'] is None for m in doc['metrics']), (run, tool)
+    assert served.api('runs').status == 200
+
+
+def test_a_module_that_cannot_be_read_is_listed_and_named(served):
+    for run in ('hlo_truncated', 'hlo_noise'):
+        doc = report(served, run, 'memory_viewer')
+        assert [m['module'] for m in rows(doc, 'modules')] == ['jit_f(7)']
+        assert {n['code'] for n in doc['notes']} & {'module_damaged', 'module_unknown'} or metrics(doc)['program_peak'] is None
+
+
+def test_an_empty_file_is_an_answer_or_a_sentence(served):
+    for tool in TOOLS:
+        r = served.api('report', run='nothing', tool=tool)
+        assert r.status in (200, 404, 422), (tool, r)
+
+
+@needs_data
+def test_the_largest_module_is_shown_without_asking(served):
+    t = truth('train_v5e')
+    name = '%s(%d)' % (t['modules'][0]['name'], t['modules'][0]['program_id'])
+    for tool in ('memory_viewer', 'graph_viewer'):
+        doc = report(served, 'train_v5e', tool)
+        assert name in doc['verdict'], doc['verdict']
+        assert rows(doc, 'modules')[0]['module'] == name
+    doc = report(served, 'train_v5e', 'memory_viewer')
+    got = metrics(doc)
+    assert got['program_peak'] >= got['program_arguments'] > 0
+    assert max(p[1] for p in doc['series'][0]['points']) == got['program_peak']
+
+
+@needs_data
+def test_the_neighbours_of_the_slowest_op(served):
+    slowest = truth('wasteful_v5e')['slowest_ops'][0]['op']
+    doc = report(served, 'wasteful_v5e', 'graph_viewer', radius=1)
+    nodes = rows(doc, 'nodes')
+    assert nodes[0]['op'] == slowest and nodes[0]['distance'] == 0
+    assert all(n['distance'] == 1 for n in nodes[1:])
+    assert all(slowest in (e['from'], e['to']) or e['kind'] for e in rows(doc, 'edges'))
+    assert slowest in doc['text']
+    found = report(served, 'wasteful_v5e', 'graph_viewer', node_name=slowest.upper())
+    assert rows(found, 'nodes')[0]['op'] == slowest
+
+
+@needs_data
+def test_hosts_by_steps_are_a_heat_map(served):
+    t = truth('train_v6e_4host')
+    doc = report(served, 'train_v6e_4host', 'pod_viewer')
+    heat = next(s for s in doc['series'] if s['id'] == 'heat')
+    assert len(heat['points']) == t['steps'] * len(t['hosts'])
+    assert {p[1] for p in heat['points']} == set(range(len(t['hosts'])))
+    assert len(rows(doc, 'cores')) == t['cores']
+    mean = sum(p[3] for p in heat['points']) / len(heat['points'])
+    assert mean / 1e9 == pytest.approx(t['step_time_ms']['mean'], rel=0.02)
+
+
+@needs_data
+def test_transfers_between_slices_have_their_times(served):
+    doc = report(served, 'multislice_v6e_2host', 'megascale_stats')
+    found = rows(doc, 'transfers')
+    assert found and metrics(doc)['transfers'] == sum(r['occurrences'] for r in found)
+    assert metrics(doc)['transfer_stall'] == sum(r['total_stall'] for r in found)
+    for r in found:
+        assert r['total_stall'] == r['stall'] * r['occurrences']
+        assert r['stall'] >= max(r['recv_stall'], r['recv_done_stall']), r
+
+
+@needs_data
+@pytest.mark.parametrize('run, rule', [('input_bound_v5e', 'input_bound'), ('wasteful_v5e', 'data_formatting')])
+def test_what_was_planted_is_suggested_with_its_share(served, run, rule):
+    doc = report(served, run, 'smart_suggestion')
+    found = {r['rule']: r for r in rows(doc, 'findings')}
+    assert rule in found, found
+    if rule == 'input_bound':
+        assert 100 * found[rule]['share'] == pytest.approx(truth(run)['input_wait_percent'], abs=1)
+        assert doc['verdict'].startswith(found[rule]['finding'])
+    else:
+        assert found[rule]['evidence'] and found[rule]['op']
+    assert rule not in {r['rule'] for r in rows(report(served, 'train_v5e', 'smart_suggestion'), 'findings')}
+    assert metrics(doc)['suggestions'] == len(found)
+
+
+def test_shared_metrics_are_the_same_in_every_tool(served, root):
+    for run in sorted(os.listdir(root)):
+        seen = {}
+        for tool in TOOLS + ['overview_page']:
+            r = served.api('report', run=run, tool=tool)
+            for m in r.json()['metrics'] if r.status == 200 else []:
+                assert seen.setdefault(m['id'], m['value']) == m['value'], (run, tool, m)
+
+
+def test_xprofs_routes_of_the_same_profiles_answer_too(served):
+    for run in ODD:
+        for tool in TOOLS:
+            r = served.get(daemon.COMPAT + '/data?' + daemon.query(run=run, tag=tool, host='host-0'))
+            assert r.status in (200, 404, 500), (run, tool, r)
+    assert served.api('runs').status == 200
+
+
+def test_gzipped_profiles_are_the_same(served, root):
+    os.makedirs(root / 'zipped', exist_ok=True)
+    data = (root / 'no_steps' / 'host-0.xplane.pb').read_bytes()
+    (root / 'zipped' / 'host-0.xplane.pb.gz').write_bytes(gzip.compress(data))
+    a, b = report(served, 'no_steps', 'smart_suggestion'), report(served, 'zipped', 'smart_suggestion')
+    assert a == b
