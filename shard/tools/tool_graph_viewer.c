@@ -4,6 +4,7 @@
 #include "shard/hlo/hlo_pbtxt.h"
 #include "shard/hlo/hlo_text.h"
 #include "shard/tools/dot_page.h"
+#include "shard/tools/kernel_text.h"
 #include "shard/tools/modules.h"
 #include "shard/tools/reports_more.h"
 
@@ -242,11 +243,6 @@ static enum xp_status answer_me_graph(struct request *r)
 
 /* --- a custom call's program --- */
 
-static bool mentions(struct xp_span s, struct xp_span word)
-{
-    return xp_span_has(s, word);
-}
-
 static enum xp_status answer_custom_call(struct request *r)
 {
     struct hlo_module *m;
@@ -258,9 +254,8 @@ static enum xp_status answer_custom_call(struct request *r)
     struct xp_span config = hlo_backend_config(m, &m->instrs[instr]);
     if (config.n == 0)
         return fail(r, "Backend config not found");
-    if (!mentions(config, XP_SPAN_LIT("\"custom_call_config\"")))
-        return fail(r, "Custom call config not found");
-    return fail(r, "the custom call's program is MLIR bytecode, which this server does not print");
+    r->out->content_type = "text/plain";
+    return kernel_text(config, r->scratch, &r->out->text, r->err);
 }
 
 /* --- graphs --- */
