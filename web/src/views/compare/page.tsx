@@ -127,23 +127,31 @@ function verdict(basis: Basis, totalA: number, totalB: number, parts: readonly P
   const d = totalB - totalA;
   const what = basis.perStep ? "A step" : "The ops of a core";
   if (Math.abs(d) < totalA * 0.005) return { text: `No change to speak of: ${what.toLowerCase()} takes ${show(Math.round(totalB), "ps")}.`, tone: "" };
-  const biggest = parts.find((p) => Math.sign(p.b - p.a) === Math.sign(d));
+  const size = (p: Part): number => (Math.sign(p.b - p.a) === Math.sign(d) ? Math.abs(p.b - p.a) : 0);
+  const biggest = parts.reduce<Part | null>((best, p) => (size(p) > (best ? size(best) : 0) ? p : best), null);
+  const word = biggest && size(biggest) >= Math.abs(d) / 2 ? "Most of it" : "The largest part";
   const takes = basis.perStep ? "takes" : "take";
   return {
     text: `B is ${d > 0 ? "slower" : "faster"}: ${what.toLowerCase()} ${takes} ${show(Math.round(totalB), "ps")} instead of ${show(Math.round(totalA), "ps")} (${signed(d / totalA, "fraction")}).` +
-      (biggest ? ` Most of it: ${biggest.name}, ${signed(Math.round(biggest.b - biggest.a), "ps")}.` : ""),
+      (biggest ? ` ${word}: ${biggest.name}, ${signed(Math.round(biggest.b - biggest.a), "ps")}.` : ""),
     tone: d > 0 ? "bad" : "good",
   };
 }
 
 const MOST = 9; // parts that stand by themselves
 
-function folded(parts: readonly Part[]): Part[] {
+/** What hardly changed is not worth a row. */
+const WORTH = 0.002; // of the largest change
+
+export function folded(parts: readonly Part[]): Part[] {
   const outside = parts.filter((p) => p.name === "outside of ops");
   const ops = parts.filter((p) => p.name !== "outside of ops");
-  const rest = ops.slice(MOST);
-  const other = rest.reduce((s, p) => ({ name: `${rest.length} more categories`, a: s.a + p.a, b: s.b + p.b }), { name: "", a: 0, b: 0 });
-  return [...ops.slice(0, MOST), ...(rest.length ? [other] : []), ...outside];
+  const most = Math.max(0, ...parts.map((p) => Math.abs(p.b - p.a)));
+  const shown = ops.filter((p, i) => i < MOST && Math.abs(p.b - p.a) > most * WORTH);
+  const rest = ops.filter((p) => !shown.includes(p));
+  const name = plural(rest.length, "other category", "other categories");
+  const other = rest.reduce((s, p) => ({ name, a: s.a + p.a, b: s.b + p.b }), { name, a: 0, b: 0 });
+  return [...shown, ...(rest.length ? [other] : []), ...outside];
 }
 
 function Explained({ a, b, ra, rb, oa, ob, search }: { a: string; b: string; ra: Report; rb: Report; oa: Report; ob: Report; search: URLSearchParams }) {
