@@ -144,6 +144,7 @@ struct run_step {
     double input;                      /* mean share */
     uint32_t cores;
     uint32_t slowest_host, slowest_core; /* longest step time less waiting */
+    int64_t begin_ps;                    /* of the step there */
     bool whole;
 };
 

@@ -88,6 +88,7 @@ static void join(const struct entry *e, size_t n, struct run_step *out)
             longest = own(s);
             out->slowest_host = e[i].host;
             out->slowest_core = e[i].core;
+            out->begin_ps = s->begin_ps;
         }
     }
 }

@@ -25,6 +25,8 @@ struct gpu_walk {
     int64_t first_ps, last_ps;
     bool any;
     struct run run;
+    struct xp_span name; /* of the plane */
+    int64_t now_ps;      /* begin of the event that is looked at */
     struct gpu_kernels *kernels;
 };
 
@@ -100,6 +102,8 @@ static enum xp_status instruction(struct gpu_walk *w, const struct side_cursor *
     if (!r->known) {
         *r = (struct run){.known = true, .program = program, .name = op->name, .group = group};
         r->op = *op;
+        r->op.first_begin_ps = w->now_ps;
+        r->op.first_plane = w->name;
         r->eager = number(side_get(side, STAT_IS_EAGER)) != 0;
     }
     r->occurrences++;
@@ -128,6 +132,8 @@ static bool framework_kernel(struct gpu_walk *w, const struct side_cursor *side,
     op.category = fop.type.n ? fop.type : XP_SPAN_LIT("unknown");
     op.provenance = full;
     op.source.line = -1;
+    op.first_begin_ps = w->now_ps;
+    op.first_plane = w->name;
     op.eager = number(side_get(side, STAT_IS_EAGER)) != 0;
     return ok && end_run(w) && enter(w, &op);
 }
@@ -194,6 +200,7 @@ static enum xp_status line(struct gpu_walk *w, const struct derive_line *dl)
         if (!w->any || e.end_ps > w->last_ps)
             w->last_ps = e.end_ps;
         w->any = true;
+        w->now_ps = ev.begin_ps;
         if (side_find(&side, e.at))
             XP_TRY(event(w, &side, &ev, derive_group(&eye, &ev)));
     }
@@ -204,7 +211,7 @@ static enum xp_status plane(struct op_build *b, uint32_t i, struct gpu_kernels *
 {
     struct gpu_walk w = {.b = b, .plane = i, .kernels = kernels};
     const struct derive_plane *dp = &b->d->planes[i];
-    enum xp_status st = XP_OK;
+    enum xp_status st = op_text(b, op_plane_name(b, i), &w.name) ? XP_OK : op_busy(b);
     for (uint32_t k = 0; st == XP_OK && k < dp->nlines; k++) {
         const struct derive_line *dl = &b->d->lines[dp->first_line + k];
         if (!dl->line->derived)

@@ -38,7 +38,8 @@ static const struct field op_fields[] = {
     F(op_metrics, 19, U8, core_type),      F(op_metrics, 20, BOOL, eager),
     F(op_metrics, 21, U32, host),          F(op_metrics, 22, U64, children_total_ps),
     F(op_metrics, 23, F64, run_flops),     F(op_metrics, 24, F64, run_model_flops),
-    F(op_metrics, 25, U64, run_bytes),
+    F(op_metrics, 25, U64, run_bytes),     F(op_metrics, 26, U64, first_begin_ps),
+    F(op_metrics, 27, STR, first_plane),
 };
 
 static const struct field db_fields[] = {

@@ -81,6 +81,8 @@ struct op_metrics {
     uint8_t core_type; /* enum op_core_type */
     bool eager;
     uint32_t host;               /* index of the host whose texts these are */
+    int64_t first_begin_ps;      /* session time of a run on that host, one of the first */
+    struct xp_span first_plane;  /* where that was; empty: not known */
     struct op_metrics *children; /* inside a fusion (no times), or on SparseCores */
     uint32_t nchildren;
     uint64_t children_total_ps; /* total time of SparseCore children */

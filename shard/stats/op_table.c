@@ -94,6 +94,10 @@ void op_texts(struct op_metrics *to, const struct op_metrics *from)
         to->source = from->source;
     if (!to->core_type)
         to->core_type = from->core_type;
+    if (!to->first_plane.n) {
+        to->first_plane = from->first_plane;
+        to->first_begin_ps = from->first_begin_ps;
+    }
     if (!to->nchildren) {
         to->children = from->children;
         to->nchildren = from->nchildren;

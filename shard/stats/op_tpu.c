@@ -27,8 +27,10 @@ struct walk {
     const struct derive_plane *dp;
     struct op_metas metas;
     struct sum *now, *all; /* one a metadata */
-    uint32_t *first;       /* + 1: the metadata of its program and symbol that ended first */
-    uint32_t *symbols;     /* of these, by program and symbol: metadata + 1 */
+    int64_t *begin_ps; /* one a metadata: session time of its first event; valid where some ran */
+    struct xp_span plane; /* its name */
+    uint32_t *first;      /* + 1: the metadata of its program and symbol that ended first */
+    uint32_t *symbols;    /* of these, by program and symbol: metadata + 1 */
     size_t symbols_mask;
     struct vec touched; /* uint32_t: metadata in now */
     int64_t group;      /* of now */
@@ -46,12 +48,16 @@ static bool walk_init(struct walk *w, struct op_build *b, uint32_t plane)
     w->now = xp_arena_zalloc(b->scratch, n * sizeof *w->now);
     w->all = xp_arena_zalloc(b->scratch, n * sizeof *w->all);
     w->offload = xp_arena_zalloc(b->scratch, n * sizeof *w->offload);
+    w->begin_ps = xp_arena_alloc(b->scratch, n * sizeof *w->begin_ps);
+    for (size_t i = 0; w->begin_ps && i < n; i++)
+        w->begin_ps[i] = INT64_MAX;
     w->first = xp_arena_zalloc(b->scratch, n * sizeof *w->first);
     for (w->symbols_mask = 255; w->symbols_mask < 2 * n; w->symbols_mask = w->symbols_mask * 2 + 1)
         continue;
     w->symbols = xp_arena_zalloc(b->scratch, (w->symbols_mask + 1) * sizeof *w->symbols);
     w->first_ps = UINT64_MAX;
-    return w->now && w->all && w->offload && w->first && w->symbols;
+    return w->now && w->all && w->offload && w->begin_ps && w->first && w->symbols &&
+           op_text(b, op_plane_name(b, plane), &w->plane);
 }
 
 static void walk_fini(struct walk *w)
@@ -313,6 +319,8 @@ static bool walk_ops(struct walk *w, const struct derive_line *dl, struct tpu_du
                           .group = derive_group(&eye, &de)};
         if (ev.name >= w->metas.n)
             continue;
+        if (ev.begin_ps < w->begin_ps[ev.name])
+            w->begin_ps[ev.name] = ev.begin_ps;
         note_span(w, f.begin_ps, f.end_ps);
         /* XProf's line of framework ops has no times of the device, and counts with the host's. */
         if (w->metas.v[ev.name].op.provenance.n && ev.begin_ps >= 0)
@@ -381,6 +389,8 @@ static void op_of(const struct walk *w, uint32_t name, const struct sum *s, stru
     op->memory = (struct op_memory){0};
     op_memory_add(&op->memory, &m->op.memory, s->occurrences);
     op->core_type = OP_CORE_TENSOR;
+    op->first_begin_ps = w->begin_ps[name];
+    op->first_plane = w->plane;
 }
 
 static bool core_ops(struct walk *w)

@@ -152,9 +152,12 @@ static const struct report_column step_columns[] = {
     {"idle", "Other idle", "ps", REPORT_COL_NUMBER, true, "what is left of the step"},
     {"worst_input", "Worst input share", "fraction", REPORT_COL_NUMBER, false,
      "of the core that waited most"},
-    {"slowest", "Slowest core", "", REPORT_COL_TEXT, false,
-     "host of the core with the longest step less waiting"},
     {"whole", "Whole", "", REPORT_COL_BOOL, false, "whether its end is known"},
+    {"host", "Slowest host", "", REPORT_COL_TEXT, false,
+     "of the core with the longest step less waiting"},
+    {"first_plane", "Plane", "", REPORT_COL_TEXT, false, "of that core"},
+    {"first_begin_ps", "Begin", "ps", REPORT_COL_NUMBER, false,
+     "of the step there, session time of that host"},
 };
 
 static uint64_t ps(double v)
@@ -189,8 +192,10 @@ static void step_row(void *ctx, uint64_t i, struct report_cell *c)
     for (int k = 0; k < 4 && f->window_ps; k++)
         c[5 + k] = report_of_u64(ps(part[k]));
     c[9] = f->input.known ? report_of_double(s->worst_input) : report_none();
-    c[10] = report_of_text(f->hosts[s->slowest_host].name);
-    c[11] = report_of_bool(s->whole);
+    c[10] = report_of_bool(s->whole);
+    c[11] = report_of_text(f->hosts[s->slowest_host].name);
+    c[12] = report_of_text(f->hosts[s->slowest_host].cores[s->slowest_core].name);
+    c[13] = report_of_i64(s->begin_ps);
 }
 
 void report_table_steps(struct report *r, const struct figures *f)
@@ -203,6 +208,7 @@ void report_table_steps(struct report *r, const struct figures *f)
                                           .n = f->nsteps,
                                           .row = step_row,
                                           .ctx = (void *)f});
+    report_link(r, "steps", "step");
 }
 
 static void step_point(void *ctx, uint64_t i, struct report_cell *x, struct report_cell *y)

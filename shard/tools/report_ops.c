@@ -116,6 +116,9 @@ enum {
     COL_REMAT,
     COL_CORE,
     COL_PARENT,
+    COL_HOST,
+    COL_PLANE,
+    COL_BEGIN,
     COL_TEXT,
     COLUMNS
 };
@@ -156,12 +159,26 @@ static const struct report_column op_columns[COLUMNS] = {
     [COL_CORE] = {"core", "Core", "", REPORT_COL_TEXT, false, "kind of core"},
     [COL_PARENT] = {"parent", "Started by", "", REPORT_COL_TEXT, false,
                     "op of a TensorCore that had it run on a SparseCore"},
+    [COL_HOST] = {"host", "Host", "", REPORT_COL_TEXT, false,
+                  "of the run that first_begin_ps is of"},
+    [COL_PLANE] = {"first_plane", "Plane", "", REPORT_COL_TEXT, false, "where that was"},
+    [COL_BEGIN] = {"first_begin_ps", "First begin", "ps", REPORT_COL_NUMBER, false,
+                   "begin of one of its first runs, session time of that host"},
     [COL_TEXT] = {"text", "HLO text", "", REPORT_COL_TEXT, false, "cut after 1024 bytes"},
 };
 
 static struct report_cell text_or_none(struct xp_span s)
 {
     return s.n ? report_of_text(s) : report_none();
+}
+
+/* Hosts that could not be read leave gaps in the numbers. */
+static struct report_cell host_name(const struct figures *f, uint32_t index)
+{
+    for (uint32_t h = 0; h < f->nhosts; h++)
+        if (f->hosts[h].index == index)
+            return report_of_text(f->hosts[h].name);
+    return report_none();
 }
 
 static void op_row(void *ctx, uint64_t i, struct report_cell *c)
@@ -198,6 +215,11 @@ static void op_row(void *ctx, uint64_t i, struct report_cell *c)
         c[COL_CORE] = report_of_text(xp_span_str(cores[m->core_type]));
     if (parent)
         c[COL_PARENT] = report_of_text(op_short_name(parent));
+    if (m->first_plane.n) {
+        c[COL_HOST] = host_name(v->f, m->host);
+        c[COL_PLANE] = report_of_text(m->first_plane);
+        c[COL_BEGIN] = report_of_i64(m->first_begin_ps);
+    }
     c[COL_TEXT] = text_or_none(m->long_name);
 }
 
@@ -212,6 +234,7 @@ void report_table_ops(struct report *r, struct op_view *v)
                                           .ctx = v,
                                           .sort = "self_time",
                                           .descending = true});
+    report_link(r, "ops", "op");
 }
 
 /* --- categories --- */

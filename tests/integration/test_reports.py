@@ -165,6 +165,24 @@ def test_ops_and_categories_take_what_they_took(served, run):
 
 
 @needs_data
+@pytest.mark.parametrize('run,host', [('train_v6e_4host', 'tpu-job-w-0'), ('real_gpu_mi300_jax_attention', 'gpu_mi300_jax_attention')])
+def test_an_op_and_a_step_lead_to_the_timeline(served, run, host):
+    doc = report(served, run, 'hlo_stats')
+    assert {'table': 'ops', 'column': 'op'} in doc['links']
+    tracks = served.api('tracks', run=run, host=host, wait='all').json()
+    for op in table(doc, 'ops')[:3]:
+        assert op['host'] == host
+        plane = next(p for p in tracks['planes'] if p['name'] == op['first_plane'])
+        rows = ','.join(str(line['line']) for line in plane['lines'])
+        at = op['first_begin_ps']
+        hits = served.api('search', run=run, host=host, q='"%s"' % op['op'], t0=at, t1=at + 1, rows=rows).json()
+        assert any(h['begin_ps'] == at for h in hits['hits']) or run.startswith('real_gpu'), op  # kernels have names of their own
+        assert tracks['begin_ps'] <= at < tracks['end_ps']
+    for step in table(report(served, run, 'overview_page'), 'steps'):
+        assert step['host'] and step['first_plane'].startswith('/device:') and step['first_begin_ps'] > 0
+
+
+@needs_data
 @pytest.mark.parametrize('run', [r for r in TRUTHS if 'wasteful' in r or 'dropped' in r])
 def test_planted_waste_is_seen_where_it_was_planted(served, run):
     truth = truth_of(run)
