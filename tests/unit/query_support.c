@@ -18,6 +18,8 @@ struct fixture *fixture_new(void)
 void fixture_free(struct fixture *f)
 {
     xp_reader_close(f->part.reader);
+    if (f->part.derived_free)
+        f->part.derived_free(f->part.derived);
     xp_buf_fini(&f->file);
     xp_arena_free(f->arena);
     free(f);
