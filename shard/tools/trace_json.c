@@ -590,6 +590,7 @@ static enum xp_status write_counters(struct json_work *w)
     }
     if (track)
         put(w->b, "]}");
+    hand_over(w); /* another host's events may go to the pen at once */
     return XP_OK;
 }
 
