@@ -58,6 +58,7 @@
 #define FIGURE_STEPS_MAX 20000 /* of a core; later ones are not kept */
 #define FIGURE_SYNCS_MAX 4096
 #define FIGURE_MODULES_MAX 64
+#define FIGURE_PAUSES_MAX 16 /* of a core: its longest */
 
 enum figure_kind { FIGURE_TENSOR_CORE, FIGURE_SPARSE_CORE, FIGURE_GPU, FIGURE_CPU };
 
@@ -72,6 +73,12 @@ struct figure_step {
     bool whole; /* its end is known */
 };
 
+/* Nothing ran on the core. */
+struct figure_pause {
+    int64_t begin_ps, end_ps;
+    bool input; /* the host waited for input, see above */
+};
+
 struct figure_core {
     struct xp_span name; /* of the plane */
     uint8_t kind;        /* enum figure_kind */
@@ -82,6 +89,8 @@ struct figure_core {
     uint64_t loose_ps; /* of these, of kernels that no HLO op explains */
     struct figure_step *steps;
     uint32_t nsteps;
+    struct figure_pause pauses[FIGURE_PAUSES_MAX]; /* longest first */
+    uint32_t npauses;
 };
 
 struct figure_module {

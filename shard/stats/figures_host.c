@@ -330,6 +330,22 @@ static uint64_t length(const struct vec *spans)
     return sum;
 }
 
+/* The longest stay. */
+static void note_pause(struct figure_core *c, int64_t begin_ps, int64_t end_ps, bool input)
+{
+    uint32_t i = c->npauses;
+    if (i == FIGURE_PAUSES_MAX &&
+        end_ps - begin_ps <= c->pauses[i - 1].end_ps - c->pauses[i - 1].begin_ps)
+        return;
+    if (i < FIGURE_PAUSES_MAX)
+        c->npauses++;
+    else
+        i--;
+    for (; i && c->pauses[i - 1].end_ps - c->pauses[i - 1].begin_ps < end_ps - begin_ps; i--)
+        c->pauses[i] = c->pauses[i - 1];
+    c->pauses[i] = (struct figure_pause){begin_ps, end_ps, input};
+}
+
 /* The pauses that are waits for input join the infeed ops. */
 static bool find_input(struct core_walk *w)
 {
@@ -339,10 +355,13 @@ static bool find_input(struct core_walk *w)
     int64_t from = w->core->begin_ps;
     for (size_t i = 0; i <= n; i++) {
         int64_t to = i < n ? v[i].begin_ps : w->core->end_ps;
-        if (to - from >= PAUSE_MIN_PS &&
-            figure_covered(in, w->b->inputs.n, &at, from, to) * 2 >= (uint64_t)(to - from) &&
-            !push_span(&w->infeeds, from, to))
-            return false;
+        if (to - from >= PAUSE_MIN_PS) {
+            uint64_t waited = figure_covered(in, w->b->inputs.n, &at, from, to);
+            bool input = waited * 2 >= (uint64_t)(to - from);
+            note_pause(w->core, from, to, input);
+            if (input && !push_span(&w->infeeds, from, to))
+                return false;
+        }
         if (i < n)
             from = v[i].end_ps;
     }

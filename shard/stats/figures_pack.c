@@ -28,7 +28,8 @@ enum {
     CORE_WAIT,
     CORE_EVENTS,
     CORE_LOOSE,
-    CORE_STEP
+    CORE_STEP,
+    CORE_PAUSE
 };
 enum {
     STEP_NUMBER = 1,
@@ -41,6 +42,7 @@ enum {
     STEP_WAIT,
     STEP_WHOLE
 };
+enum { PAUSE_BEGIN = 1, PAUSE_END, PAUSE_INPUT };
 enum { MODULE_NAME = 1, MODULE_RUNS, MODULE_TOTAL, MODULE_MIN, MODULE_MAX };
 enum { SYNC_KEY = 1, SYNC_END };
 
@@ -81,6 +83,12 @@ static void pack_core(const struct figure_core *c, struct xp_buf *b)
     for (uint32_t i = 0; i < c->nsteps; i++) {
         pack_step(&c->steps[i], &one);
         put(b, CORE_STEP, &one);
+    }
+    for (uint32_t i = 0; i < c->npauses; i++) {
+        xp_pb_put_u64(&one, PAUSE_BEGIN, (uint64_t)c->pauses[i].begin_ps);
+        xp_pb_put_u64(&one, PAUSE_END, (uint64_t)c->pauses[i].end_ps);
+        xp_pb_put_u64(&one, PAUSE_INPUT, c->pauses[i].input);
+        put(b, CORE_PAUSE, &one);
     }
     xp_buf_fini(&one);
 }
@@ -170,6 +178,26 @@ static void unpack_step(struct reader *r, struct xp_span bytes, struct figure_st
     r->bad |= p.bad;
 }
 
+static void unpack_pause(struct reader *r, struct xp_span bytes, struct figure_core *c)
+{
+    struct xp_pb p = xp_pb_open(bytes);
+    struct xp_pb_field f;
+    if (c->npauses == FIGURE_PAUSES_MAX) {
+        r->bad = true;
+        return;
+    }
+    struct figure_pause *to = &c->pauses[c->npauses++];
+    while (xp_pb_next(&p, &f)) {
+        if (f.num == PAUSE_BEGIN)
+            to->begin_ps = (int64_t)f.value;
+        else if (f.num == PAUSE_END)
+            to->end_ps = (int64_t)f.value;
+        else if (f.num == PAUSE_INPUT)
+            to->input = f.value;
+    }
+    r->bad |= p.bad;
+}
+
 static void unpack_core(struct reader *r, struct xp_span bytes, struct figure_core *c)
 {
     struct xp_pb p = xp_pb_open(bytes);
@@ -181,6 +209,8 @@ static void unpack_core(struct reader *r, struct xp_span bytes, struct figure_co
             c->name = f.bytes;
         else if (f.num == CORE_STEP && f.type == XP_PB_LEN)
             unpack_step(r, f.bytes, &c->steps[c->nsteps++]);
+        else if (f.num == CORE_PAUSE && f.type == XP_PB_LEN)
+            unpack_pause(r, f.bytes, c);
         else if (f.num < CORE_STEP)
             of[f.num] = (int64_t)f.value;
     }

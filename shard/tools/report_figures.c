@@ -117,7 +117,8 @@ static void host_row(void *ctx, uint64_t i, struct report_cell *c)
     if (h->has_device) {
         c[5] = report_of_double(h->idle);
         c[6] = report_of_double(h->wait);
-        c[7] = report_of_double(h->input);
+        if (f->hosts[i].has_input || h->input > 0)
+            c[7] = report_of_double(h->input);
     }
     if (h->has_late)
         c[8] = report_of_i64((int64_t)rounded(h->late_ps, true));
@@ -191,6 +192,8 @@ static void step_row(void *ctx, uint64_t i, struct report_cell *c)
     c[4] = report_of_u64(ps(s->max_ps));
     for (int k = 0; k < 4 && f->window_ps; k++)
         c[5 + k] = report_of_u64(ps(part[k]));
+    if (!f->input.known)
+        c[7] = report_none();
     c[9] = f->input.known ? report_of_double(s->worst_input) : report_none();
     c[10] = report_of_bool(s->whole);
     c[11] = report_of_text(f->hosts[s->slowest_host].name);
@@ -236,6 +239,72 @@ void report_series_steps(struct report *r, const struct figures *f)
                                                  .n = f->nsteps,
                                                  .point = step_point,
                                                  .ctx = (void *)f});
+}
+
+/* --- pauses --- */
+
+static const struct report_column pause_columns[] = {
+    {"host", "Host", "", REPORT_COL_TEXT, false, ""},
+    {"first_plane", "Plane", "", REPORT_COL_TEXT, false, "the core that did nothing"},
+    {"first_begin_ps", "Begin", "ps", REPORT_COL_NUMBER, false, "session time of that host"},
+    {"time", "Time", "ps", REPORT_COL_NUMBER, true, "until the next op"},
+    {"cause", "Cause", "", REPORT_COL_TEXT, false,
+     "input: the host waited for it, or moved it, for half of the pause or more"},
+};
+
+struct pauses {
+    const struct figures *f;
+    struct {
+        uint32_t host, core, pause;
+    } * v;
+};
+
+static void pause_row(void *ctx, uint64_t i, struct report_cell *c)
+{
+    const struct pauses *p = ctx;
+    const struct figure_host *h = &p->f->hosts[p->v[i].host];
+    const struct figure_core *core = &h->cores[p->v[i].core];
+    const struct figure_pause *x = &core->pauses[p->v[i].pause];
+    c[0] = report_of_text(h->name);
+    c[1] = report_of_text(core->name);
+    c[2] = report_of_i64(x->begin_ps);
+    c[3] = report_of_u64((uint64_t)(x->end_ps - x->begin_ps));
+    c[4] = x->input       ? report_of_text(XP_SPAN_LIT("input"))
+           : h->has_input ? report_of_text(XP_SPAN_LIT("other"))
+                          : report_none();
+}
+
+static uint32_t pauses_of(const struct figure_core *c)
+{
+    return c->kind == FIGURE_SPARSE_CORE ? 0 : c->npauses;
+}
+
+void report_table_pauses(struct report *r, const struct figures *f)
+{
+    struct pauses p = {.f = f};
+    size_t n = 0, max = 1;
+    for (uint32_t h = 0; h < f->nhosts; h++)
+        max += f->hosts[h].ncores * (size_t)FIGURE_PAUSES_MAX;
+    p.v = xp_arena_alloc(r->a, max * sizeof *p.v);
+    if (!p.v) {
+        r->busy = true;
+        return;
+    }
+    for (uint32_t h = 0; h < f->nhosts; h++)
+        for (uint32_t c = 0; c < f->hosts[h].ncores; c++)
+            for (uint32_t k = 0; k < pauses_of(&f->hosts[h].cores[c]); k++, n++)
+                p.v[n].host = h, p.v[n].core = c, p.v[n].pause = k;
+    report_table(r, &(struct report_rows){.id = "pauses",
+                                          .title = "Longest pauses",
+                                          .note = "the longest of each core",
+                                          .columns = pause_columns,
+                                          .ncolumns = sizeof pause_columns / sizeof *pause_columns,
+                                          .n = n,
+                                          .row = pause_row,
+                                          .ctx = &p,
+                                          .sort = "time",
+                                          .descending = true});
+    report_link(r, "pauses", "time");
 }
 
 /* --- remarks --- */

@@ -16,6 +16,7 @@ void report_usage(struct report *r, const struct figures *f);       /* idle, rat
 
 /* Tables and series. */
 void report_table_hosts(struct report *r, const struct figures *f, struct xp_arena *a);
+void report_table_pauses(struct report *r, const struct figures *f);
 void report_table_steps(struct report *r, const struct figures *f);
 void report_series_steps(struct report *r, const struct figures *f);
 /* What the reader of any of them has to know: inferred steps, dropped events, odd peaks. */

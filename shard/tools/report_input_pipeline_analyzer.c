@@ -97,6 +97,7 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
                                           .ctx = &in,
                                           .sort = "self_time",
                                           .descending = true});
+    report_table_pauses(r, &f);
     report_table_hosts(r, &f, r->a);
     report_series_steps(r, &f);
     report_remarks(r, &f);

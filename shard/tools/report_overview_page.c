@@ -157,6 +157,7 @@ static void tables(struct report *r, struct view *v, struct xp_arena *a)
                                  .sort = "self_time",
                                  .descending = true});
     report_table_hosts(r, v->f, a);
+    report_table_pauses(r, v->f);
     report_table_steps(r, v->f);
 }
 

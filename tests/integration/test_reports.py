@@ -132,6 +132,8 @@ def test_what_waits_for_input_is_said_so(served):
     assert 'input bound' in doc['verdict'] and 'does not' not in doc['verdict']
     for step in table(doc, 'steps')[:-1]:
         assert step['input'] / step['time'] == pytest.approx(0.35, abs=0.035), step
+    pauses = table(doc, 'pauses')
+    assert sum(p['cause'] == 'input' for p in pauses) == 10 and all(p['time'] > 15e9 for p in pauses[:12])  # 2 cores, 5 gaps
     assert 'does not wait' in report(served, 'train_v5e', 'input_pipeline_analyzer')['verdict']
 
 

@@ -183,6 +183,10 @@ static void idle_is_the_window_less_the_union_of_what_ran(void **state)
     assert_int_equal(c->busy_ps, 35 * US); /* 10 + 10 + 15: nested and overlapping time once */
     assert_int_equal(c->wait_ps, 5 * US);
     assert_int_equal(c->input_ps, 0);
+    assert_int_equal(c->npauses, 3); /* 55 to 100, 10 to 20, 30 to 40 */
+    assert_int_equal(c->pauses[0].begin_ps, 55 * US);
+    assert_int_equal(c->pauses[0].end_ps, 100 * US);
+    assert_int_equal(c->pauses[1].begin_ps, 10 * US);
     close_host(&h);
 }
 
