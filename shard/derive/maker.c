@@ -304,9 +304,10 @@ static bool add_alone(struct line_maker *m, const uint32_t *names, size_t n,
 static inline bool next_of_one(struct line_maker *m, uint32_t name, const struct maker_op *op)
 {
     struct made_level *l = m->levels.p;
-    struct lane_view *e = VEC(m->pending, struct lane_view) + m->pending.n - 1;
-    if (m->nopen != 1 || m->ndependents || l->ev + 1 != m->pending.n ||
-        e->ev.begin_ps >= op->begin_ps)
+    if (m->nopen != 1 || m->ndependents || l->ev + 1 != m->pending.n)
+        return false;
+    struct lane_view *e = VEC(m->pending, struct lane_view) + l->ev;
+    if (e->ev.begin_ps >= op->begin_ps)
         return false;
     lengthen(e, m->tail_ps, m->tail_ref);
     if (m->pending.n >= BATCH)
