@@ -31,10 +31,12 @@ export function Lifetimes({ buffers, last, peak, chosen, onChoose }: {
   const hover = useSignal("");
   const kinds = useMemo(() => [...new Set(buffers.map((b) => b.kind))], [buffers]);
   const colours = useMemo(() => seriesColours(kinds), [kinds]);
-  // The largest at the bottom: all are alive at the peak, so that no two share a height.
+  // What lives as long as the program at the bottom, then the largest: all are alive at the peak, so
+  // that no two share a height.
   const stack = useMemo(() => {
+    const whole = (b: Buffer): boolean => b.begin <= 0 && b.end >= last;
     let base = 0;
-    return [...buffers].sort((a, b) => b.size - a.size).map((b) => ({ b, base: (base += b.size) - b.size }));
+    return [...buffers].sort((a, b) => Number(whole(b)) - Number(whole(a)) || b.size - a.size).map((b) => ({ b, base: (base += b.size) - b.size }));
   }, [buffers]);
   const total = stack.reduce((a, x) => a + x.b.size, 0);
   const inner = Math.max(60, width.value - LEFT - RIGHT);
