@@ -429,7 +429,8 @@ static struct cache_handle *new_entry(struct cache *c, const struct cache_key *k
     e->hash = hash;
     e->pins = 1;
     e->started_ns = xp_now_ns();
-    struct load_source src = {key->store, key->key, key->generation, key->size, key->gz};
+    struct load_source src = {key->store, key->key, key->generation,
+                              key->size,  key->gz,  key->device_later};
     struct load_hooks hooks = {
         .ctx = e, .admit = on_admit, .indexed = on_indexed, .changed = on_changed, .done = on_done};
     e->load = e->name ? load_new(&src, c->budget, &hooks) : NULL;

@@ -27,6 +27,7 @@ struct cache_key {
     const char *key;
     uint64_t generation, size;
     bool gz;
+    bool device_later; /* no part of the key: how to load it if it must be */
 };
 
 struct cache *cache_new(struct xp_workers *w, struct xp_budget *budget);

@@ -27,6 +27,7 @@ struct load_source {
     const char *key;        /* copied */
     uint64_t generation, size;
     bool gz;
+    bool device_later; /* see part.h */
 };
 
 struct load_hooks {

@@ -61,6 +61,7 @@ static struct part *new_part(struct xp_budget *budget)
     }
     p->arena = a;
     pthread_mutex_init(&p->strings_lock, NULL);
+    pthread_mutex_init(&p->device_lock, NULL);
     return p;
 }
 
@@ -72,6 +73,7 @@ static enum xp_status begin_index(struct hand *h, struct xp_error *err)
     l->scratch = xp_arena_new(l->budget);
     if (!l->part || !l->scratch || !(l->indexer = xspace_indexer_new(l->scratch, size)))
         return xp_fail(err, XP_BUSY, 0, "no memory is left to open another profile");
+    l->part->device_later = l->src.device_later;
     xp_bump_init(&h->out, l->part->arena);
     XP_TRY(open_object(l, err));
     if (!l->src.gz && l->part->size != l->src.size)

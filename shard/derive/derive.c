@@ -4,6 +4,7 @@
 
 #include "lib/base/hash.h"
 #include "shard/derive/derive_int.h"
+#include "shard/derive/device_time.h"
 
 /* What part->derived points at. The locks are held while deriving and making, so that the second
  * worker waits for the first one's result. */
@@ -44,17 +45,6 @@ static struct derived *derived_of(struct part *p)
 }
 
 /* --- scratch --- */
-
-void *vec_grow(struct vec *v, size_t size)
-{
-    size_t cap = v->cap ? v->cap * 2 : 16, bytes;
-    void *p = __builtin_mul_overflow(cap, size, &bytes) ? NULL : realloc(v->p, bytes);
-    if (p) {
-        v->p = p;
-        v->cap = cap;
-    }
-    return p;
-}
 
 enum xp_status derive_busy(struct derive_work *w)
 {
@@ -457,6 +447,8 @@ enum xp_status derive_keep(struct part *p, enum derive_kept slot, derive_make_fn
                            struct xp_error *err)
 {
     const struct derive *d;
+    if (slot == DERIVE_KEPT_OP_STATS)
+        XP_TRY(device_times_get(p, err));
     if (slot == DERIVE_KEPT_FLOWS || slot == DERIVE_KEPT_LAYERS)
         XP_TRY(derive_get(p, &d, err));
     else

@@ -1,7 +1,8 @@
 /* shard/derive/vec.h - a growing array of scratch.
  *
- * Elements are plain structs of one size, in memory from malloc; pointers to them die at the next
- * push. The owner frees it with vec_free. One thread.
+ * Elements are plain structs of one size; pointers to them die at the next push. The owner frees it
+ * with vec_free. One thread. A large one is mapped: it grows without being copied, so that what it
+ * held before takes no memory beside it, and gives all back at once.
  */
 #ifndef SHARD_VEC_H
 #define SHARD_VEC_H
@@ -13,6 +14,7 @@
 struct vec {
     void *p;
     size_t n, cap;
+    size_t mapped; /* bytes; 0: from malloc */
 };
 
 void *vec_grow(struct vec *v, size_t size);
@@ -25,9 +27,14 @@ static inline void *vec_push(struct vec *v, size_t size)
     return (uint8_t *)v->p + size * v->n++;
 }
 
+void vec_unmap(struct vec *v);
+
 static inline void vec_free(struct vec *v)
 {
-    free(v->p);
+    if (v->mapped)
+        vec_unmap(v);
+    else
+        free(v->p);
     *v = (struct vec){0};
 }
 

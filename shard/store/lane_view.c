@@ -19,7 +19,7 @@ uint64_t lane_source_id(void)
 
 enum { SKIP, SPAN, CUT, NAME, COLUMNS };
 
-#define SOURCE_BLOCKS_MAX 24
+#define SOURCE_BLOCKS_MAX 56
 
 struct view_head {
     const struct lane_source *source;

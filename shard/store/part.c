@@ -14,6 +14,7 @@ void part_free(struct part *p)
         p->derived_free(p->derived);
     xp_reader_close(p->reader);
     pthread_mutex_destroy(&p->strings_lock);
+    pthread_mutex_destroy(&p->device_lock);
     xp_arena_free(p->arena); /* p lives there itself */
 }
 

@@ -107,6 +107,9 @@ struct part {
     uint64_t utf8_bad_at; /* where the first such message begins */
     _Atomic int state;    /* READY: every plane is READY or FAILED */
     _Atomic uint64_t bytes_done, events_done; /* progress */
+    bool device_later;         /* lines' device times stayed in the file: device_times_get */
+    _Atomic bool device_known; /* ... and were read since */
+    pthread_mutex_t device_lock;
     void *derived; /* owned by derive/, see derive.h; dropped with the part */
     void (*derived_free)(void *);
 };

@@ -338,6 +338,17 @@ static void end_row(struct filter *f, struct filter_row *r)
     r->open = false;
 }
 
+/* The same where no row was read from its lanes. */
+static bool collect_loaded(struct filter *f)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < f->h->events.n; i++)
+        if (f->shown[i])
+            f->ev[kept++] = f->ev[i];
+    f->h->events.n = kept;
+    return true;
+}
+
 /* What is shown, row by row, in the place of what was loaded. */
 static bool collect(struct filter *f, const uint32_t *bounds)
 {
@@ -345,6 +356,8 @@ static bool collect(struct filter *f, const uint32_t *bounds)
     size_t n = h->events.n;
     for (uint32_t r = 0; r < h->rows.n; r++)
         n += f->rows[r].out.n;
+    if (n == h->events.n)
+        return collect_loaded(f);
     struct trace_event *kept = malloc((n + 1) * sizeof *kept), *to = kept;
     if (!kept)
         return false;
@@ -358,7 +371,7 @@ static bool collect(struct filter *f, const uint32_t *bounds)
         to += out->n;
     }
     vec_free(&h->events);
-    h->events = (struct vec){kept, (size_t)(to - kept), n + 1};
+    h->events = (struct vec){kept, (size_t)(to - kept), n + 1, 0};
     return true;
 }
 

@@ -257,32 +257,63 @@ static void read_block(const struct serials *s, const struct trace_lane *tl, uin
         k = match_one(s, tl->base_ps + ev[i].begin_ps, i, k, m);
 }
 
-static bool lane_peers(struct serials *s, uint32_t r, const struct trace_lane *tl)
+/* Where a lane stands: its next block, the first begin that may be in it, and what was found last.
+ */
+struct lane_place {
+    uint64_t block;
+    size_t begin;
+    struct matches m;
+};
+
+/* The lane's events of begins before number `until`. */
+static bool lane_peers(struct serials *s, uint32_t r, const struct trace_lane *tl,
+                       struct lane_place *at, size_t until)
 {
     uint64_t nblocks = lane_levels(tl->lane) ? lane_nodes(tl->lane, 0) : 0;
-    uint64_t b = nblocks ? first_block(tl, s->begins[0]) : 0;
     struct lane_event ev[LANE_BLOCK];
-    struct matches m = {.n = 0};
-    size_t k = 0;
-    for (; next_block(s, tl, nblocks, &b, &k); b++) {
-        read_block(s, tl, b, k, ev, &m);
-        for (size_t i = 0; i < m.n; i++)
+    struct matches *m = &at->m;
+    for (; next_block(s, tl, nblocks, &at->block, &at->begin); at->block++) {
+        if (at->begin >= until)
+            return true;
+        read_block(s, tl, at->block, at->begin, ev, m);
+        for (size_t i = 0; i < m->n; i++)
             if (!s->gather)
-                count_peer(s, r, tl, &ev[m.event[i]], m.group[i]);
-            else if (!add_peer(s, r, tl, &ev[m.event[i]], m.group[i]))
+                count_peer(s, r, tl, &ev[m->event[i]], m->group[i]);
+            else if (!add_peer(s, r, tl, &ev[m->event[i]], m->group[i]))
                 return false;
     }
+    at->begin = s->nbegins;
     return true;
+}
+
+#define SLICE 512
+
+/* All lanes of a row, some begins at a time: lanes that are views of one other (lane.h) are quickly
+ * read along with each other. */
+static bool row_peers(struct serials *s, uint32_t r)
+{
+    const struct trace_row *row = &VEC(s->h->rows, struct trace_row)[r];
+    const struct trace_lane *lanes = VEC(s->h->lanes, struct trace_lane) + row->first_lane;
+    struct lane_place *at = calloc(row->nlanes + 1, sizeof *at);
+    bool ok = at;
+    for (uint32_t i = 0; ok && i < row->nlanes; i++)
+        if (lane_levels(lanes[i].lane))
+            at[i].block = first_block(&lanes[i], s->begins[0]);
+    for (size_t until = 0; ok && until < s->nbegins;) {
+        until = s->nbegins - until > SLICE ? until + SLICE : s->nbegins;
+        for (uint32_t i = 0; ok && i < row->nlanes; i++)
+            if (at[i].begin < until)
+                ok = lane_peers(s, r, &lanes[i], &at[i], until);
+    }
+    free(at);
+    return ok;
 }
 
 static bool all_peers(struct serials *s)
 {
-    struct trace_host *h = s->h;
-    for (uint32_t r = 0; s->nbegins && r < h->rows.n; r++) {
-        const struct trace_row *row = &VEC(h->rows, struct trace_row)[r];
-        for (uint32_t i = 0; i < row->nlanes; i++)
-            if (!lane_peers(s, r, &VEC(h->lanes, struct trace_lane)[row->first_lane + i]))
-                return false;
+    for (uint32_t r = 0; s->nbegins && r < s->h->rows.n; r++) {
+        if (!row_peers(s, r))
+            return false;
         if (out_cancelled(s->out))
             return true;
     }
@@ -306,8 +337,8 @@ static bool bucket(struct serials *s, uint32_t **first)
         at[g] += at[g - 1];
     for (size_t i = 0; i < n; i++)
         sorted[at[p[i].group + 1]++] = p[i];
-    free(s->peers.p);
-    s->peers = (struct vec){sorted, n, n + 1};
+    vec_free(&s->peers);
+    s->peers = (struct vec){sorted, n, n + 1, 0};
     *first = at; /* group g is [at[g], at[g + 1]) */
     return true;
 }

@@ -52,7 +52,7 @@ static void set_up(struct fixture *f, struct xp_span bytes, uint64_t limit)
     for (int i = 0; i < KEYS; i++) {
         struct xp_object o;
         assert_int_equal(xp_store_stat(f->store, f->names[i], &o, &err), XP_OK);
-        f->keys[i] = (struct cache_key){f->store, f->names[i], o.generation, o.size, false};
+        f->keys[i] = (struct cache_key){f->store, f->names[i], o.generation, o.size, false, false};
         free(o.key);
     }
     xp_budget_init(&f->budget, limit);

@@ -106,8 +106,8 @@ static void queries_see_published_planes_while_others_load(void **state)
     struct load_hooks hooks = {.ctx = &l, .indexed = on_indexed, .done = on_done};
     assert_int_equal(xp_store_open_file(path, &store, &err), XP_OK);
     assert_int_equal(xp_store_list(store, "", true, NULL, 1, &page, &err), XP_OK);
-    struct load_source src = {store, page.items[0].key, page.items[0].generation,
-                              page.items[0].size, false};
+    struct load_source src = {
+        store, page.items[0].key, page.items[0].generation, page.items[0].size, false, false};
     struct xp_workers *w = xp_workers_new(2, 10);
     struct load *load = load_new(&src, NULL, &hooks);
     assert_int_equal(load_start(load, w), XP_OK);
