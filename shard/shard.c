@@ -317,7 +317,8 @@ static enum xp_status work(struct call *c, struct xp_error *err)
 static bool all_ready(const struct call *c)
 {
     for (size_t i = 0; i < c->n; i++)
-        if (c->handles[i] && !part_ready(cache_part(c->handles[i])))
+        if ((c->handles[i] && !part_ready(cache_part(c->handles[i]))) ||
+            xp_status_retry(c->sources[i].missing.status)) /* a report's: it may be there soon */
             return false;
     return true;
 }

@@ -76,6 +76,8 @@ static void sum_devices(struct figures *f)
                 continue;
             f->window_ps += (uint64_t)(core->end_ps - core->begin_ps);
             f->busy_ps += core->busy_ps;
+            f->wait_ps += core->wait_ps;
+            f->barrier_ps += core->barrier_ps;
             f->loose_ps += core->loose_ps;
         }
 }
@@ -128,7 +130,7 @@ static void device_figures(struct figures *f)
 
 static void share_figures(struct figures *f)
 {
-    double wait = 0, events = 0, custom = 0, ops = (double)f->stats->device.total_op_ps;
+    double events = 0, custom = 0, ops = (double)f->stats->device.total_op_ps;
     double busy = (double)f->busy_ps;
     bool gpu = f->all.hardware == OP_HW_GPU;
     if (!f->busy_ps) {
@@ -139,11 +141,9 @@ static void share_figures(struct figures *f)
     }
     for (uint32_t h = 0; h < f->nhosts; h++)
         for (uint32_t c = 0; c < f->hosts[h].ncores; c++)
-            if (is_device(&f->hosts[h].cores[c])) {
-                wait += (double)f->hosts[h].cores[c].wait_ps;
+            if (is_device(&f->hosts[h].cores[c]))
                 events += (double)f->hosts[h].cores[c].event_ps;
-            }
-    set(&f->collective, wait / busy);
+    set(&f->collective, (double)f->wait_ps / (double)f->window_ps);
     for (uint32_t i = 0; i < f->stats->device.n; i++)
         if (figure_is_custom(&f->stats->device.ops[i]))
             custom += (double)f->stats->device.ops[i].self_ps;

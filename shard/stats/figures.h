@@ -70,7 +70,8 @@ struct figure_step {
     int64_t begin_ps, end_ps;
     int64_t until_ps; /* begin of the next, at least end_ps: what waiting is sought in */
     uint64_t busy_ps, input_ps, wait_ps;
-    bool whole; /* its end is known */
+    uint64_t barrier_ps; /* of wait_ps, what is no busy time: between ops */
+    bool whole;          /* its end is known */
 };
 
 /* Nothing ran on the core. */
@@ -84,7 +85,7 @@ struct figure_core {
     uint8_t kind;        /* enum figure_kind */
     uint32_t ordinal;
     int64_t begin_ps, end_ps; /* window; equal: nothing ran */
-    uint64_t busy_ps, input_ps, wait_ps;
+    uint64_t busy_ps, input_ps, wait_ps, barrier_ps;
     uint64_t event_ps; /* sum of the outermost events' durations */
     uint64_t loose_ps; /* of these, of kernels that no HLO op explains */
     struct figure_step *steps;
@@ -147,10 +148,10 @@ struct figure {
 struct run_step {
     int64_t number;
     struct xp_span name;
-    double mean_ps, max_ps, min_ps;    /* over cores */
-    double busy_ps, input_ps, wait_ps; /* means */
-    double worst_input;                /* share of the core that waited most, of its step */
-    double input;                      /* mean share */
+    double mean_ps, max_ps, min_ps;                /* over cores */
+    double busy_ps, input_ps, wait_ps, barrier_ps; /* means */
+    double worst_input; /* share of the core that waited most, of its step */
+    double input;       /* mean share */
     uint32_t cores;
     uint32_t slowest_host, slowest_core; /* longest step time less waiting */
     int64_t begin_ps;                    /* of the step there */
@@ -181,8 +182,8 @@ struct figures {
     uint32_t nsteps;
     bool common; /* steps are those that all hosts have */
     struct host_figures *by_host;
-    uint64_t window_ps, busy_ps, loose_ps; /* sums over devices */
-    double flops, hbm_bytes;               /* sums over ops */
+    uint64_t window_ps, busy_ps, wait_ps, barrier_ps, loose_ps; /* sums over devices */
+    double flops, hbm_bytes;                                    /* sums over ops */
     struct figure step_time_mean, step_time_sd, nsteps_figure, idle, duty_cycle, input, device_time,
         flop_rate, mxu, hbm_rate, hbm, collective, unattributed, clock, straggler;
     char straggler_text[200]; /* "tpu-job-w-2/TPU:1"; "" */

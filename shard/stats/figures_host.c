@@ -132,6 +132,7 @@ struct core_walk {
     const struct part_plane *plane;
     uint8_t *names;                  /* by metadata: bits of figure_name_of */
     struct vec busy, waits, infeeds; /* struct figure_span */
+    struct vec taken;                /* busy and waits; empty: no wait lies between ops */
     struct vec steps;                /* struct figure_step */
     bool first;                      /* of its host: its syncs are kept */
     uint32_t *seen;                  /* by metadata: syncs in the step `seen_step` */
@@ -369,13 +370,39 @@ static bool find_input(struct core_walk *w)
     return true;
 }
 
+/* Waits between ops, in barriers, are no busy time; those in ops are. */
+static bool find_barriers(struct core_walk *w)
+{
+    const struct figure_span *v = VEC(w->waits, struct figure_span);
+    size_t at = 0;
+    bool between = false;
+    for (size_t i = 0; i < w->waits.n && !between; i++)
+        between = figure_covered(w->busy.p, w->busy.n, &at, v[i].begin_ps, v[i].end_ps) <
+                  (uint64_t)(v[i].end_ps - v[i].begin_ps);
+    for (int k = 0; between && k < 2; k++) {
+        const struct vec *from = k ? &w->waits : &w->busy;
+        for (size_t i = 0; i < from->n; i++) {
+            struct figure_span *s = vec_push(&w->taken, sizeof *s);
+            if (!s)
+                return false;
+            *s = VEC(*from, struct figure_span)[i];
+        }
+    }
+    w->taken.n = figure_unite(w->taken.p, w->taken.n);
+    w->core->barrier_ps = between ? length(&w->taken) - length(&w->busy) : 0;
+    return true;
+}
+
 static void fill_steps(struct core_walk *w)
 {
-    size_t busy = 0, wait = 0, input = 0;
+    size_t busy = 0, wait = 0, input = 0, taken = 0;
     for (size_t i = 0; i < w->steps.n; i++) {
         struct figure_step *s = &VEC(w->steps, struct figure_step)[i];
         s->busy_ps = figure_covered(w->busy.p, w->busy.n, &busy, s->begin_ps, s->end_ps);
         s->wait_ps = figure_covered(w->waits.p, w->waits.n, &wait, s->begin_ps, s->end_ps);
+        if (w->taken.n)
+            s->barrier_ps =
+                figure_covered(w->taken.p, w->taken.n, &taken, s->begin_ps, s->end_ps) - s->busy_ps;
         s->input_ps = figure_covered(w->infeeds.p, w->infeeds.n, &input, s->begin_ps, s->until_ps);
     }
 }
@@ -402,7 +429,7 @@ static enum xp_status walk_core(struct core_walk *w, uint32_t plane)
         w->names[i] = figure_name_of(part_str(b->part, pl->evmeta[i].name)) |
                       figure_name_of(part_event_name(b->part, pl, i));
     XP_TRY(core_events(w, plane));
-    if (!find_input(w))
+    if (!find_input(w) || !find_barriers(w))
         return figure_busy(b->err);
     fill_steps(w);
     w->core->busy_ps = length(&w->busy);
@@ -435,6 +462,7 @@ static enum xp_status core(struct figure_build *b, uint32_t plane, const struct 
         st = walk_core(&w, plane);
     vec_free(&w.busy);
     vec_free(&w.waits);
+    vec_free(&w.taken);
     vec_free(&w.infeeds);
     vec_free(&w.steps);
     return st;

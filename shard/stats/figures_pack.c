@@ -29,7 +29,8 @@ enum {
     CORE_EVENTS,
     CORE_LOOSE,
     CORE_STEP,
-    CORE_PAUSE
+    CORE_PAUSE,
+    CORE_BARRIER
 };
 enum {
     STEP_NUMBER = 1,
@@ -40,6 +41,7 @@ enum {
     STEP_BUSY,
     STEP_INPUT,
     STEP_WAIT,
+    STEP_BARRIER,
     STEP_WHOLE
 };
 enum { PAUSE_BEGIN = 1, PAUSE_END, PAUSE_INPUT };
@@ -63,6 +65,7 @@ static void pack_step(const struct figure_step *s, struct xp_buf *b)
     xp_pb_put_u64(b, STEP_BUSY, s->busy_ps);
     xp_pb_put_u64(b, STEP_INPUT, s->input_ps);
     xp_pb_put_u64(b, STEP_WAIT, s->wait_ps);
+    xp_pb_put_u64(b, STEP_BARRIER, s->barrier_ps);
     xp_pb_put_u64(b, STEP_WHOLE, s->whole);
 }
 
@@ -78,6 +81,7 @@ static void pack_core(const struct figure_core *c, struct xp_buf *b)
     xp_pb_put_u64(b, CORE_BUSY, c->busy_ps);
     xp_pb_put_u64(b, CORE_INPUT, c->input_ps);
     xp_pb_put_u64(b, CORE_WAIT, c->wait_ps);
+    xp_pb_put_u64(b, CORE_BARRIER, c->barrier_ps);
     xp_pb_put_u64(b, CORE_EVENTS, c->event_ps);
     xp_pb_put_u64(b, CORE_LOOSE, c->loose_ps);
     for (uint32_t i = 0; i < c->nsteps; i++) {
@@ -174,6 +178,7 @@ static void unpack_step(struct reader *r, struct xp_span bytes, struct figure_st
     s->busy_ps = (uint64_t)signed_of[STEP_BUSY];
     s->input_ps = (uint64_t)signed_of[STEP_INPUT];
     s->wait_ps = (uint64_t)signed_of[STEP_WAIT];
+    s->barrier_ps = (uint64_t)signed_of[STEP_BARRIER];
     s->whole = signed_of[STEP_WHOLE];
     r->bad |= p.bad;
 }
@@ -202,7 +207,7 @@ static void unpack_core(struct reader *r, struct xp_span bytes, struct figure_co
 {
     struct xp_pb p = xp_pb_open(bytes);
     struct xp_pb_field f;
-    int64_t of[CORE_STEP + 1] = {0};
+    int64_t of[CORE_BARRIER + 1] = {0};
     c->steps = array(r, bytes, CORE_STEP, sizeof *c->steps);
     while (!r->busy && xp_pb_next(&p, &f)) {
         if (f.num == CORE_NAME)
@@ -211,7 +216,7 @@ static void unpack_core(struct reader *r, struct xp_span bytes, struct figure_co
             unpack_step(r, f.bytes, &c->steps[c->nsteps++]);
         else if (f.num == CORE_PAUSE && f.type == XP_PB_LEN)
             unpack_pause(r, f.bytes, c);
-        else if (f.num < CORE_STEP)
+        else if (f.num <= CORE_BARRIER)
             of[f.num] = (int64_t)f.value;
     }
     c->kind = (uint8_t)of[CORE_KIND];
@@ -221,6 +226,7 @@ static void unpack_core(struct reader *r, struct xp_span bytes, struct figure_co
     c->busy_ps = (uint64_t)of[CORE_BUSY];
     c->input_ps = (uint64_t)of[CORE_INPUT];
     c->wait_ps = (uint64_t)of[CORE_WAIT];
+    c->barrier_ps = (uint64_t)of[CORE_BARRIER];
     c->event_ps = (uint64_t)of[CORE_EVENTS];
     c->loose_ps = (uint64_t)of[CORE_LOOSE];
     r->bad |= p.bad;

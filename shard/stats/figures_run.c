@@ -81,6 +81,7 @@ static void join(const struct entry *e, size_t n, struct run_step *out)
         out->busy_ps += (double)s->busy_ps / (double)n;
         out->input_ps += (double)s->input_ps / (double)n;
         out->wait_ps += (double)s->wait_ps / (double)n;
+        out->barrier_ps += (double)s->barrier_ps / (double)n;
         out->input += share / (double)n;
         out->worst_input = share > out->worst_input ? share : out->worst_input;
         out->whole &= s->whole;

@@ -170,12 +170,11 @@ static uint64_t ps(double v)
 static void split(const struct figures *f, const struct run_step *s, double out[4])
 {
     bool cpu = !f->window_ps;
+    double idle = s->mean_ps - (cpu ? 0 : s->busy_ps + s->barrier_ps);
     out[1] = s->wait_ps;
-    out[2] = s->input_ps;
-    if (out[2] > s->mean_ps - (cpu ? 0 : s->busy_ps)) /* what of it lies after the step's end */
-        out[2] = s->mean_ps - (cpu ? 0 : s->busy_ps);
+    out[2] = s->input_ps > idle ? idle : s->input_ps; /* the rest lies after the step's end */
     out[2] = out[2] > 0 ? out[2] : 0;
-    out[0] = cpu ? s->mean_ps - out[2] : s->busy_ps - s->wait_ps;
+    out[0] = cpu ? s->mean_ps - out[2] : s->busy_ps + s->barrier_ps - s->wait_ps;
     out[3] = s->mean_ps - out[0] - out[1] - out[2];
 }
 

@@ -31,8 +31,9 @@ static void verdict(struct report *r, const struct figures *f)
     int n = 0;
     double input = f->input.known ? f->input.v : 0;
     double idle = f->idle.known ? f->idle.v : 0;
-    double wait = f->collective.known ? f->collective.v * (1 - idle) : 0;
-    double other = idle > input ? idle - input : 0;
+    double wait = f->collective.known ? f->collective.v : 0;
+    double barrier = f->window_ps ? (double)f->barrier_ps / (double)f->window_ps : 0;
+    double other = idle > input + barrier ? idle - input - barrier : 0;
     if (!f->window_ps && f->input.known) {
         report_verdict(r,
                        "Steps take %.3f ms; %.1f %% of that waits for input. No device was "
@@ -55,7 +56,7 @@ static void verdict(struct report *r, const struct figures *f)
                      100 * most->share);
     else
         n = snprintf(text, sizeof text, "The device computes %.1f %% of the time",
-                     100 * (1 - idle - wait));
+                     100 * (1 - idle + barrier - wait));
     if (f->mxu.known && f->hbm.known && n > 0 && n < (int)sizeof text)
         n += snprintf(text + n, sizeof text - (size_t)n,
                       "; it reaches %.1f %% of its FLOP/s and %.1f %% of its HBM bandwidth",

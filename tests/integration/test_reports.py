@@ -150,6 +150,19 @@ def test_the_straggler_is_found_and_nobody_else_is(served, run):
 
 
 @needs_data
+def test_waiting_at_a_barrier_is_no_idle_time_of_unknown_cause(served):
+    truth, doc = truth_of('barrier_v5e_2host'), report(served, 'barrier_v5e_2host', 'overview_page')
+    hosts = {h['host']: h for h in table(doc, 'hosts')}
+    for host in truth['hosts']:  # mean over the host's cores
+        cores = [v for k, v in truth['barrier_ms_per_step_per_core'].items() if k.startswith(host + '/')]
+        want = sum(cores) / len(cores) / truth['step_time_ms']['mean']
+        assert hosts[host]['waiting'] == pytest.approx(want, abs=0.015), host
+    for step in table(doc, 'steps')[2:-1]:  # what the waiting host did: all but the launch lag of the late one
+        assert step['compute'] + step['waiting'] + step['idle'] + (step['input'] or 0) == pytest.approx(step['time'], abs=2)
+        assert step['compute'] / 1e9 == pytest.approx(3.97, rel=0.03)
+
+
+@needs_data
 @pytest.mark.parametrize('run', TRUTHS)
 def test_ops_and_categories_take_what_they_took(served, run):
     truth, doc = truth_of(run), report(served, run, 'hlo_stats')
