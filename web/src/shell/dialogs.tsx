@@ -97,7 +97,7 @@ function GoHint() {
 
 const keys: { keys: string; what: string }[] = [
   { keys: "G then a letter", what: "go to a tool; the letters appear after G" },
-  { keys: "Ctrl + K", what: "palette: tools and runs by name" },
+  { keys: "Ctrl + K", what: "palette: tools, ops and runs by name" },
   { keys: "/", what: "filter the table" },
   { keys: "T", what: "theme: system, light, dark" },
   { keys: "↑ ↓", what: "in a table: the row above, below" },

@@ -2,10 +2,12 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Api } from "../api/client";
+import { asReport, type Report } from "../api/report";
 import type { Runs } from "../api/types";
 import { go, here } from "../model/location";
 import { cycleTheme } from "../model/theme";
-import { parseTool, toolHref } from "../model/toolurl";
+import { opColumns, opOf, type OpId } from "../model/ops";
+import { elsewhere, parseTool, toolHref } from "../model/toolurl";
 import { tools } from "../model/tools";
 import { Icon, type IconName } from "../widgets/icon";
 import { currentRun } from "./rail";
@@ -52,11 +54,31 @@ function score(text: string, words: string[]): number {
   return total;
 }
 
+const OPS = 8;
+const LOOK = 60;
+
+/** Ops of the run of the page: those of that name, then those that begin so, then by time. */
+async function findOps(root: string, text: string, signal: AbortSignal): Promise<OpId[]> {
+  const run = currentRun();
+  if (!run || text.length < 2) return [];
+  const got = asReport(await new Api(root).json<Partial<Report>>("report", { run, tool: "hlo_stats", table: "ops", filter: text, limit: LOOK }, signal));
+  const t = got.tables[0];
+  if (!t) return [];
+  const low = text.toLowerCase();
+  const rank = (id: OpId): number => {
+    const at = id.op.toLowerCase().indexOf(low);
+    return at < 0 ? 3 : at > 0 ? 2 : id.op.length > low.length ? 1 : 0;
+  };
+  const ids = t.rows.map((row) => opOf(row, opColumns(t))).filter((id) => id.op !== "");
+  return ids.sort((a, b) => rank(a) - rank(b)).slice(0, OPS);
+}
+
 export function Palette({ close }: { close: () => void }) {
   const box = useRef<HTMLDialogElement>(null);
   const text = useSignal("");
   const at = useSignal(0);
   const runs = useSignal<string[]>([]);
+  const ops = useSignal<OpId[]>([]);
   const { root } = here.value;
 
   useLayoutEffect(() => box.current?.showModal(), []);
@@ -67,6 +89,7 @@ export function Palette({ close }: { close: () => void }) {
         (got) => (runs.value = got.runs.filter((r) => r.state === "ready").map((r) => r.run)),
         () => undefined, // the tools are still there
       );
+      findOps(root, text.value.trim(), abort.signal).then((got) => (ops.value = got), () => undefined);
     }, 100);
     return () => {
       clearTimeout(timer);
@@ -82,6 +105,9 @@ export function Palette({ close }: { close: () => void }) {
     .map((x) => x.c);
   const all: Command[] = [
     ...found,
+    ...ops.value.map((id): Command => ({
+      label: id.op, hint: "op of this run", icon: "table", act: () => go(`${root}hlo_stats${elsewhere(parseTool(here.peek().search), id)}`),
+    })),
     ...runs.value.map((run): Command => ({
       label: run, hint: "run", icon: "runs", act: () => go(`${root}overview_page?run=${encodeURIComponent(run)}`),
     })),
@@ -110,7 +136,7 @@ export function Palette({ close }: { close: () => void }) {
         <Icon name="search" />
         <input
           type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant={`palette-${place}`}
-          aria-label="Go to a tool or a run" placeholder="Go to a tool or a run" spellcheck={false} autocomplete="off" autofocus
+          aria-label="Go to a tool, an op or a run" placeholder="Go to a tool, an op or a run" spellcheck={false} autocomplete="off" autofocus
           value={text.value} onKeyDown={keys}
           onInput={(e) => {
             text.value = e.currentTarget.value;

@@ -1,15 +1,35 @@
 // What to change, the weightiest first: what was seen, its share, and a way to look at it.
+import { useMemo } from "preact/hooks";
+import { Api } from "../../api/client";
 import type { Cell, Report, Table } from "../../api/report";
+import { plural } from "../../model/format";
 import { asNumber, show } from "../../model/units";
 import { elsewhere, toolHref } from "../../model/toolurl";
 import { toolOf } from "../../model/tools";
 import { Copy } from "../../widgets/copy";
 import { Icon } from "../../widgets/icon";
+import { useReport } from "./load";
 import type { PartProps } from "./parts";
 
 export const findingsOf = (r: Report): Table | undefined => r.tables.find((t) => t.id === "findings");
 
 const text = (v: Cell | undefined): string => (v === null || v === undefined ? "" : String(v));
+
+const FEW = 3;
+
+/** The weightiest on the overview. They come apart from the page, and their absence takes nothing from it. */
+export function TopFindings({ s, root }: PartProps) {
+  const api = useMemo(() => new Api(root), [root]);
+  const { report } = useReport(api, { run: s.run, tool: "smart_suggestion", host: s.hosts });
+  const t = report.value && findingsOf(report.value);
+  if (!t || t.rows.length === 0) return null;
+  return (
+    <>
+      <FindingsPart report={{ ...report.value!, tables: [{ ...t, rows: t.rows.slice(0, FEW) }] }} s={s} root={root} />
+      {t.total_rows > FEW && <p class="none"><a href={`${root}smart_suggestion${elsewhere(s)}`}>{plural(t.total_rows - FEW, "more suggestion")}</a></p>}
+    </>
+  );
+}
 
 export function FindingsPart({ report, s, root }: PartProps) {
   const t = findingsOf(report);

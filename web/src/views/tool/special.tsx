@@ -5,7 +5,7 @@ import type { ToolUrl } from "../../model/toolurl";
 import { setArg } from "./state";
 import type { PartProps } from "./parts";
 import { BufferControls, BuffersPart } from "./buffers";
-import { FindingsPart, findingsOf } from "./findings";
+import { FindingsPart, findingsOf, TopFindings } from "./findings";
 import { GraphControls, GraphPart, graphTables } from "./graph";
 import { programArgument } from "./modules";
 import { RooflinePart } from "./roofline";
@@ -50,6 +50,7 @@ export function Choice({ name, label, value, options }: { name: string; label: s
 const GROUPS = [["category", "Category"], ["program", "Program"], ["scope", "Name scope"]] as const;
 
 export const specials: Record<string, Special | undefined> = {
+  overview_page: { afterSeries: (p) => <TopFindings {...p} /> },
   op_profile: {
     controls: ({ s }) => <div class="controls"><Choice name="group_by" label="Group by" value={s.args["group_by"] || "category"} options={GROUPS} /></div>,
     treeTitle: (s) => `Ops by ${(GROUPS.find(([v]) => v === s.args["group_by"]) ?? GROUPS[0])[1].toLowerCase()}`,
