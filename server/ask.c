@@ -6,6 +6,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
 #include "server/metrics.h"
+#include "server/relay.h"
 #include "server/upstream.h"
 
 #define FILE_NAME_MAX 1024
@@ -239,6 +240,17 @@ static void compatible_failure(struct ask *ask, const struct xp_error *err)
     }
 }
 
+/* Of an answer that is one: all but its body. */
+static void good_head(const struct ask *ask, const struct shard_answer *sa, struct http_answer *a)
+{
+    http_answer_init(a, 200, sa->content_type);
+    a->encoded = sa->encoded;
+    if (ask->route->op == SHARD_TOOL_CSV || ask->route->op == SHARD_REPORT_CSV)
+        name_download(ask, a);
+    if (!sa->volatile_answer)
+        set_etag(a, ask->identity, sa->version);
+}
+
 static void on_shard_answer(void *ctx, struct shard_answer *sa)
 {
     struct ask *ask = ctx;
@@ -251,15 +263,25 @@ static void on_shard_answer(void *ctx, struct shard_answer *sa)
             ask_problem(ask, &sa->error);
         return;
     }
-    http_answer_init(&a, 200, sa->content_type);
+    good_head(ask, sa, &a);
     http_answer_blob(&a, sa->body);
-    a.encoded = sa->encoded;
-    if (ask->route->op == SHARD_TOOL_CSV || ask->route->op == SHARD_REPORT_CSV)
-        name_download(ask, &a);
-    if (!sa->volatile_answer)
-        set_etag(&a, ask->identity, sa->version);
     ask_answer(ask, &a);
 }
+
+/* A large answer of a shard elsewhere: the exchange is the relay's from here on. */
+static void *begin_relay(void *ctx, const struct shard_answer *sa, size_t length,
+                         struct upstream_feed *feed)
+{
+    struct ask *ask = ctx;
+    struct http_answer a;
+    good_head(ask, sa, &a);
+    metrics_answer(ask->app->metrics, ask->number, a.status, xp_now_ns() - ask->began_ns);
+    struct relay *relay = relay_new(ask->ex, &a, length, feed);
+    ask_free(ask);
+    return relay;
+}
+
+static const struct upstream_stream relayed = {begin_relay, relay_push, relay_end};
 
 /* An answer is a function of the request and of what it reads; one that the client already has
  * need not be made to say so. */
@@ -281,7 +303,7 @@ static bool client_has_it(struct ask *ask, uint64_t version)
 void app_call(struct app *app, const struct shard_request *req, shard_answer_fn fn, void *ctx)
 {
     if (app->upstream)
-        upstream_call(app->upstream, req, fn, ctx);
+        upstream_call(app->upstream, req, fn, NULL, ctx);
     else
         shard_call(app->shard, req, fn, ctx);
 }
@@ -304,5 +326,8 @@ void ask_shard(struct ask *ask, const struct shard_object *objects, size_t n)
         .gzip = ask->gzip,
         .cancel = http_cancel_flag(ask->ex),
     };
-    app_call(ask->app, &req, on_shard_answer, ask);
+    if (ask->app->upstream)
+        upstream_call(ask->app->upstream, &req, on_shard_answer, &relayed, ask);
+    else
+        shard_call(ask->app->shard, &req, on_shard_answer, ask);
 }

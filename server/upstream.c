@@ -32,7 +32,7 @@ struct upstream {
     pthread_mutex_t lock; /* asks, sick, stop */
     pthread_cond_t wake;
     pthread_t monitor;
-    struct up_ask *asks;
+    struct upstream_feed *asks;
     struct sick sick[SICK_MAX];
     bool stop;
     _Atomic int n_asks, n_hellos;
@@ -40,11 +40,13 @@ struct upstream {
 };
 
 /* One request under way. `lock` orders the attempt that runs against whoever wants to end it. */
-struct up_ask {
+struct upstream_feed {
     struct upstream *u;
-    struct up_ask *prev, *next;
+    struct upstream_feed *prev, *next;
     shard_answer_fn fn;
+    const struct upstream_stream *stream;
     void *ctx;
+    void *streaming; /* what begin returned: the head is out, no other shard can be asked */
     struct xp_buf message;
     const atomic_bool *cancel;
     bool gzip;
@@ -84,7 +86,7 @@ static void set_sick(struct upstream *u, uint64_t name, bool sick)
 }
 
 /* The ranks, those that failed lately last. */
-static void choose(struct up_ask *ask, uint64_t key)
+static void choose(struct upstream_feed *ask, uint64_t key)
 {
     uint32_t all[UPSTREAM_TRIES];
     size_t n = xp_ring_rank(ask->ring, key, all, UPSTREAM_TRIES);
@@ -111,7 +113,7 @@ static uint64_t key_of(const struct shard_request *req)
 
 /* --- the end of an ask --- */
 
-static void unlink_ask(struct up_ask *ask)
+static void unlink_ask(struct upstream_feed *ask)
 {
     struct upstream *u = ask->u;
     pthread_mutex_lock(&u->lock);
@@ -124,11 +126,9 @@ static void unlink_ask(struct up_ask *ask)
     pthread_mutex_unlock(&u->lock);
 }
 
-static void end_ask(struct up_ask *ask, struct shard_answer *answer)
+static void free_ask(struct upstream_feed *ask)
 {
     struct upstream *u = ask->u;
-    unlink_ask(ask);
-    ask->fn(ask->ctx, answer);
     xp_buf_fini(&ask->message);
     xp_buf_fini(&ask->body);
     xp_ring_unref(ask->ring);
@@ -137,7 +137,14 @@ static void end_ask(struct up_ask *ask, struct shard_answer *answer)
     atomic_fetch_sub(&u->n_asks, 1);
 }
 
-static void fail_ask(struct up_ask *ask)
+static void end_ask(struct upstream_feed *ask, struct shard_answer *answer)
+{
+    unlink_ask(ask);
+    ask->fn(ask->ctx, answer);
+    free_ask(ask);
+}
+
+static void fail_ask(struct upstream_feed *ask)
 {
     struct shard_answer answer = {.error = ask->last};
     if (ask->last.status != XP_CANCELLED)
@@ -146,14 +153,6 @@ static void fail_ask(struct up_ask *ask)
 }
 
 /* --- an attempt --- */
-
-static bool on_body(void *ctx, struct net_call *call, struct xp_span bytes)
-{
-    struct up_ask *ask = ctx;
-    (void)call;
-    xp_buf_span(&ask->body, bytes);
-    return !ask->body.failed;
-}
 
 static enum xp_status status_named(const char *code)
 {
@@ -168,11 +167,19 @@ static uint64_t number(const char *text, int base)
     return text ? strtoull(text, NULL, base) : 0;
 }
 
-/* What the shard said is an answer, good or not. */
-static void take_answer(struct up_ask *ask, struct net_call *call, const char *code)
+/* All of an answer but its body. */
+static void read_head(struct net_call *call, struct shard_answer *answer)
 {
-    struct shard_answer answer = {.version = number(net_header(call, "xprofd-version"), 16)};
-    const char *type = net_header(call, "content-type");
+    *answer = (struct shard_answer){.version = number(net_header(call, "xprofd-version"), 16)};
+    answer->content_type = rpc_content_type(xp_span_str(net_header(call, "content-type")));
+    answer->encoded = net_header(call, "content-encoding") != NULL;
+    answer->volatile_answer = net_header(call, "xprofd-volatile") != NULL;
+}
+
+/* What the shard said is an answer, good or not. */
+static void take_answer(struct upstream_feed *ask, struct net_call *call, const char *code)
+{
+    struct shard_answer answer = {0};
     size_t n;
 
     if (strcmp(code, "ok") != 0) {
@@ -182,17 +189,53 @@ static void take_answer(struct up_ask *ask, struct net_call *call, const char *c
         end_ask(ask, &answer);
         return;
     }
-    answer.content_type = rpc_content_type(xp_span_str(type));
-    answer.encoded = net_header(call, "content-encoding") != NULL;
-    answer.volatile_answer = net_header(call, "xprofd-volatile") != NULL;
+    read_head(call, &answer);
     uint8_t *p = xp_buf_take(&ask->body, &n);
     answer.body = xp_blob_new(p, n);
     end_ask(ask, &answer);
 }
 
-static void attempt(struct up_ask *ask);
+/* Whether the answer is a good one that will be larger than what is held: by its length, or, as the
+ * shard inflates for clients without gzip, by what has come. */
+static bool is_large(struct upstream_feed *ask, struct net_call *call, size_t more, size_t *length)
+{
+    const char *code = net_header(call, "xprofd-status");
+    const char *said = net_header(call, "content-length");
+    *length = said ? (size_t)number(said, 10) : SIZE_MAX;
+    if (net_code(call) != 200 || !code || strcmp(code, "ok") != 0)
+        return false;
+    return (said ? *length : ask->body.n + more) > UPSTREAM_HOLD;
+}
 
-static void next_rank(struct up_ask *ask)
+static void begin_stream(struct upstream_feed *ask, struct net_call *call, size_t length)
+{
+    struct shard_answer head;
+    read_head(call, &head);
+    ask->streaming = ask->stream->begin(ask->ctx, &head, length, ask);
+    if (ask->body.n)
+        ask->stream->push(ask->streaming, xp_buf_all(&ask->body));
+    xp_buf_fini(&ask->body);
+}
+
+static bool on_body(void *ctx, struct net_call *call, struct xp_span bytes)
+{
+    struct upstream_feed *ask = ctx;
+    size_t length;
+    if (ask->stream && !ask->streaming && is_large(ask, call, bytes.n, &length))
+        begin_stream(ask, call, length);
+    if (!ask->streaming) {
+        xp_buf_span(&ask->body, bytes);
+        return !ask->body.failed;
+    }
+    if (ask->stream->push(ask->streaming, bytes))
+        return true;
+    net_pause(call);
+    return false;
+}
+
+static void attempt(struct upstream_feed *ask);
+
+static void next_rank(struct upstream_feed *ask)
 {
     if (ask->cancel && atomic_load(ask->cancel)) {
         ask->last = (struct xp_error){.status = XP_CANCELLED};
@@ -209,7 +252,7 @@ static void next_rank(struct up_ask *ask)
 
 static void on_done(void *ctx, const struct net_answer *a)
 {
-    struct up_ask *ask = ctx;
+    struct upstream_feed *ask = ctx;
     uint32_t member = ask->ranks[ask->at];
     const char *who = xp_ring_member(ask->ring, member)->name;
 
@@ -217,6 +260,12 @@ static void on_done(void *ctx, const struct net_answer *a)
     ask->call = NULL;
     bool hung = ask->move_on;
     pthread_mutex_unlock(&ask->lock);
+    if (ask->streaming) {
+        unlink_ask(ask);
+        ask->stream->end(ask->streaming, a->status == XP_OK);
+        free_ask(ask);
+        return;
+    }
     const char *code =
         a->status == XP_OK && a->code == 200 ? net_header(a->call, "xprofd-status") : NULL;
     if (code && strcmp(code, "busy") != 0) {
@@ -238,7 +287,7 @@ static void on_done(void *ctx, const struct net_answer *a)
 }
 
 /* Starts the attempt at ranks[at]. */
-static void attempt(struct up_ask *ask)
+static void attempt(struct upstream_feed *ask)
 {
     const struct upstream *u = ask->u;
     const struct xp_ring_member *m = xp_ring_member(ask->ring, ask->ranks[ask->at]);
@@ -278,13 +327,30 @@ static void attempt(struct up_ask *ask)
     }
 }
 
-void upstream_call(struct upstream *u, const struct shard_request *req, shard_answer_fn fn,
-                   void *ctx)
+void upstream_resume(struct upstream_feed *feed)
 {
-    struct up_ask *ask = calloc(1, sizeof *ask);
+    pthread_mutex_lock(&feed->lock);
+    if (feed->call)
+        net_resume(feed->call);
+    pthread_mutex_unlock(&feed->lock);
+}
+
+void upstream_stop(struct upstream_feed *feed)
+{
+    pthread_mutex_lock(&feed->lock);
+    if (feed->call)
+        net_cancel(feed->call);
+    pthread_mutex_unlock(&feed->lock);
+}
+
+void upstream_call(struct upstream *u, const struct shard_request *req, shard_answer_fn fn,
+                   const struct upstream_stream *stream, void *ctx)
+{
+    struct upstream_feed *ask = calloc(1, sizeof *ask);
     XP_ASSERT(ask);
     ask->u = u;
     ask->fn = fn;
+    ask->stream = stream;
     ask->ctx = ctx;
     ask->cancel = req->cancel;
     ask->gzip = req->gzip;
@@ -352,14 +418,15 @@ static void say_hello(struct upstream *u, const struct xp_ring *ring, uint32_t m
 }
 
 /* Under u->lock. */
-static void look_at(struct upstream *u, struct up_ask *ask, uint64_t now)
+static void look_at(struct upstream *u, struct upstream_feed *ask, uint64_t now)
 {
     pthread_mutex_lock(&ask->lock);
     if (ask->call && ask->cancel && atomic_load(ask->cancel)) {
         net_cancel(ask->call);
     } else if (ask->call && !ask->move_on && now - ask->since_ns > PATIENCE_NS) {
         uint32_t member = ask->ranks[ask->at];
-        if (is_sick(u, name_of(ask->ring, member)) && ask->at + 1 < ask->n) {
+        bool again = !ask->streaming && ask->at + 1 < ask->n;
+        if (is_sick(u, name_of(ask->ring, member)) && again) {
             ask->move_on = true;
             net_cancel(ask->call);
         } else if (now - ask->hello_ns > PATIENCE_NS) {
@@ -384,7 +451,7 @@ static void *monitor(void *arg)
         }
         pthread_cond_timedwait(&u->wake, &u->lock, &until);
         uint64_t now = xp_now_ns();
-        for (struct up_ask *ask = u->asks; ask; ask = ask->next)
+        for (struct upstream_feed *ask = u->asks; ask; ask = ask->next)
             look_at(u, ask, now);
     }
     pthread_mutex_unlock(&u->lock);

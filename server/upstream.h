@@ -14,7 +14,9 @@
  *
  * Order      upstream_new -> upstream_call from any thread -> upstream_free, which waits.
  * Threads    The callback runs on lib/net's thread, or inside upstream_call when there is no shard.
- * Memory     An answer is held whole, up to UPSTREAM_ANSWER_MAX, until the client has read it.
+ * Memory     An answer of up to UPSTREAM_HOLD is held whole, so that it can be asked for again
+ * until its last byte. A larger one is passed on as it comes where the caller can take it so
+ *            (upstream_stream), and else held as well.
  * Errors     XP_BUSY when no shard is there; else what the last one asked said.
  */
 #ifndef SERVER_UPSTREAM_H
@@ -24,6 +26,7 @@
 #include "shard/shard.h"
 
 #define UPSTREAM_TRIES 4
+#define UPSTREAM_HOLD ((size_t)1 << 20)
 #define UPSTREAM_ANSWER_MAX ((size_t)1 << 30)
 
 struct upstream;
@@ -37,8 +40,26 @@ enum xp_status upstream_new(const struct upstream_config *config, struct upstrea
                             struct xp_error *err);
 void upstream_free(struct upstream *u); /* NULL is fine */
 
+/* A large answer on its way. All calls on lib/net's thread.
+ *   begin  in place of the callback: what is known of the answer (no body) and its length
+ * (SIZE_MAX: unknown); what it returns is the context of the others push   false: no room; the same
+ * bytes come again after upstream_resume. The first push, which may have up to UPSTREAM_HOLD bytes,
+ * must have room end    once, the last call; whole is false when the shard broke off */
+struct upstream_feed;
+struct upstream_stream {
+    void *(*begin)(void *ctx, const struct shard_answer *head, size_t length,
+                   struct upstream_feed *feed);
+    bool (*push)(void *stream, struct xp_span bytes);
+    void (*end)(void *stream, bool whole);
+};
+
+/* From any thread, until end was called. */
+void upstream_resume(struct upstream_feed *feed);
+void upstream_stop(struct upstream_feed *feed); /* nobody wants the rest; end comes soon */
+
+/* stream NULL: the answer is held whole, whatever its size. */
 void upstream_call(struct upstream *u, const struct shard_request *req, shard_answer_fn fn,
-                   void *ctx);
+                   const struct upstream_stream *stream, void *ctx);
 
 struct upstream_stats {
     uint64_t members, asks, retries, failed; /* asks that ended without an answer of a shard */

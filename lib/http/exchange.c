@@ -61,7 +61,7 @@ void exchange_flight(struct http_exchange *ex, bool on)
 
 static void exchange_free(struct http_exchange *ex)
 {
-    if (ex->attached || ex->owned)
+    if (ex->attached || ex->owned || ex->posted)
         return;
     ex->loop->nexchanges--;
     http_answer_fini(&ex->answer);
@@ -87,6 +87,16 @@ static bool was_aborted(const struct http_exchange *ex)
            ex->req->bytes_sent < ex->req->res.content_length;
 }
 
+/* In a turn of its own, as the owner may end the exchange; and not if it has done so meanwhile. */
+static void on_leave(void *p)
+{
+    struct http_exchange *ex = p;
+    if (ex->owned)
+        ex->on_room(ex->room_ctx);
+    ex->posted = false;
+    exchange_free(ex);
+}
+
 static void on_guard_dispose(void *p)
 {
     struct http_exchange *ex = ((struct guard *)p)->ex;
@@ -106,6 +116,9 @@ static void on_guard_dispose(void *p)
     ex->attached = false;
     ex->req = NULL;
     ex->conn = NULL;
+    ex->posted = ex->on_room && ex->owned;
+    if (ex->posted)
+        xp_loop_post(ex->loop->run, on_leave, ex);
     exchange_free(ex);
 }
 

@@ -111,8 +111,15 @@ void http_answer_problem(struct http_answer *a, const struct xp_error *err);
  * calls end. A quiet stream should send a comment now and then, so that a dead client shows.
  * Loop thread. */
 void http_stream_begin(struct http_exchange *ex, struct http_answer *head);
+/* The same for a body that is passed on as it comes: a drain waits for it, and an end before
+ * `length` bytes (SIZE_MAX: unknown), or http_stream_break, breaks the connection (or stream) off,
+ * so that no client takes half an answer for a whole one. on_room(ctx) is called on the loop when
+ * a piece that met XP_BUSY may be tried again, and when the client has left. */
+void http_stream_begin_whole(struct http_exchange *ex, struct http_answer *head, size_t length,
+                             void (*on_room)(void *ctx), void *ctx);
 enum xp_status http_stream_send(struct http_exchange *ex, struct xp_span bytes);
 void http_stream_end(struct http_exchange *ex);
+void http_stream_break(struct http_exchange *ex); /* in place of http_stream_end */
 /* Runs fn(ctx) on the exchange's loop thread (any thread may call, while it owes the answer). */
 void http_on_loop(struct http_exchange *ex, void (*fn)(void *ctx), void *ctx);
 

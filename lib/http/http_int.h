@@ -138,7 +138,13 @@ struct http_exchange {
     uint8_t *piece; /* HTTP_PIECE inflated bytes */
     size_t piece_n;
     struct xp_buf waiting, sending; /* of a stream */
-    uint8_t bytes[];                /* the request's spans */
+    bool whole, refused;            /* not to be cut short; a piece met XP_BUSY */
+    bool broken;                    /* it was cut short all the same */
+    size_t left;                    /* of a length that was promised, not sent yet */
+    bool posted;                    /* on_leave will run: it holds the exchange */
+    void (*on_room)(void *ctx);
+    void *room_ctx;
+    uint8_t bytes[]; /* the request's spans */
 };
 
 /* conn.c */

@@ -1,5 +1,6 @@
 /* lib/http/stream.c - an answer that comes over time, with a bounded queue.
  *
+ * Of two kinds: events, which may end whenever, and a body of promised length (`whole`).
  * Two buffers: h2o reads `sending` piece by piece, the handler fills `waiting`; they change
  * places when the first is used up.
  */
@@ -21,18 +22,33 @@ static void stream_push(struct http_exchange *ex)
         return;
     h2o_iovec_t piece = h2o_iovec_init(n ? ex->sending.p + ex->at : NULL, n);
     ex->at += n;
+    ex->left -= ex->left == SIZE_MAX ? 0 : n;
     if (last)
         ex->phase = HTTP_SENT;
     exchange_flight(ex, true);
-    h2o_send(ex->req, &piece, n ? 1 : 0, last ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
+    h2o_send(ex->req, &piece, n ? 1 : 0,
+             !last                                              ? H2O_SEND_STATE_IN_PROGRESS
+             : ex->broken || (ex->left && ex->left != SIZE_MAX) ? H2O_SEND_STATE_ERROR
+                                                                : H2O_SEND_STATE_FINAL);
+}
+
+/* Half of the room is free again: a whole piece fits. */
+static void tell_room(struct http_exchange *ex)
+{
+    if (!ex->refused || ex->waiting.n + ex->sending.n - ex->at > HTTP_STREAM_WAIT_MAX / 2)
+        return;
+    ex->refused = false;
+    ex->on_room(ex->room_ctx);
 }
 
 void stream_proceed(struct http_exchange *ex)
 {
     stream_push(ex);
+    if (ex->on_room)
+        tell_room(ex);
 }
 
-void http_stream_begin(struct http_exchange *ex, struct http_answer *head)
+static void begin(struct http_exchange *ex, struct http_answer *head, size_t length)
 {
     XP_ASSERT(!ex->answered);
     ex->answered = true;
@@ -40,7 +56,7 @@ void http_stream_begin(struct http_exchange *ex, struct http_answer *head)
     *head = (struct http_answer){0};
     if (!ex->req)
         return;
-    send_head(ex, SIZE_MAX);
+    send_head(ex, length);
     h2o_start_response(ex->req, &ex->gen);
     if (ex->rq.method == HTTP_HEAD) {
         ex->phase = HTTP_SENT;
@@ -50,10 +66,25 @@ void http_stream_begin(struct http_exchange *ex, struct http_answer *head)
         return;
     }
     ex->phase = HTTP_STREAMING;
+    ex->left = length;
     /* h2o's chunked filter sends no head before the first byte: an empty comment is one. */
     if (ex->answer.content_type && strcmp(ex->answer.content_type, "text/event-stream") == 0)
         xp_buf_str(&ex->waiting, ":\n\n");
     stream_push(ex);
+}
+
+void http_stream_begin(struct http_exchange *ex, struct http_answer *head)
+{
+    begin(ex, head, SIZE_MAX);
+}
+
+void http_stream_begin_whole(struct http_exchange *ex, struct http_answer *head, size_t length,
+                             void (*on_room)(void *ctx), void *ctx)
+{
+    ex->whole = true;
+    ex->on_room = on_room;
+    ex->room_ctx = ctx;
+    begin(ex, head, length);
 }
 
 enum xp_status http_stream_send(struct http_exchange *ex, struct xp_span bytes)
@@ -61,8 +92,10 @@ enum xp_status http_stream_send(struct http_exchange *ex, struct xp_span bytes)
     if (!ex->req || ex->phase != HTTP_STREAMING || ex->stream_ended || http_cancelled(ex))
         return XP_CANCELLED;
     size_t waiting = ex->waiting.n + ex->sending.n - ex->at;
-    if (bytes.n > HTTP_STREAM_WAIT_MAX - waiting)
+    if (bytes.n > HTTP_STREAM_WAIT_MAX - waiting) {
+        ex->refused = ex->on_room != NULL;
         return XP_BUSY;
+    }
     xp_buf_span(&ex->waiting, bytes);
     if (ex->waiting.failed)
         return XP_BUSY;
@@ -72,7 +105,7 @@ enum xp_status http_stream_send(struct http_exchange *ex, struct xp_span bytes)
 
 void stream_cut(struct http_exchange *ex)
 {
-    if (ex->phase != HTTP_STREAMING || ex->stream_ended)
+    if (ex->phase != HTTP_STREAMING || ex->stream_ended || ex->whole)
         return;
     exchange_cancel(ex);
     ex->stream_ended = true;
@@ -82,6 +115,14 @@ void stream_cut(struct http_exchange *ex)
 void http_stream_end(struct http_exchange *ex)
 {
     ex->stream_ended = true;
+    ex->on_room = NULL; /* whoever it would call may be gone */
+    ex->refused = false;
     stream_push(ex);
     exchange_disown(ex);
+}
+
+void http_stream_break(struct http_exchange *ex)
+{
+    ex->broken = true;
+    http_stream_end(ex);
 }

@@ -1,6 +1,9 @@
 """A frontend and its shards as processes: the same answers, and none lost while shards come, go, die and hang."""
+import gzip
+import http.client
 import os
 import signal
+import socket
 import threading
 import time
 
@@ -82,6 +85,11 @@ def plain(value):
     return value[2:] if value and value.startswith('W/') else value
 
 
+def text_of(reply):
+    """The same text may be compressed in more than one way."""
+    return gzip.decompress(reply.body) if reply.headers.get('content-encoding') == 'gzip' else reply.body
+
+
 def test_the_answers_are_those_of_one_process(cluster, root, start):
     alone = start('--logdir', root)
     for run in ('run0', 'run1', 'run2'):
@@ -89,7 +97,7 @@ def test_the_answers_are_those_of_one_process(cluster, root, start):
             for headers in ({}, {'accept-encoding': 'gzip'}):
                 here, there = cluster.frontend.get(path, headers), alone.get(path, headers)
                 assert here.status == there.status == 200, path
-                assert here.body == there.body, path
+                assert text_of(here) == text_of(there), path
                 for name in ('content-type', 'content-encoding', 'etag'):
                     assert plain(here.headers.get(name)) == plain(there.headers.get(name)), (path, name)
 
@@ -118,6 +126,9 @@ def test_a_damaged_profile_is_named_by_its_byte(start, tmp_path):
         c.stop()
 
 
+GZIP = {'accept-encoding': 'gzip'}
+
+
 class Load:
     """Asks without end on several threads; remembers what was no good answer, and the slowest."""
 
@@ -134,10 +145,10 @@ class Load:
             self.n += 1
             began = time.monotonic()
             try:
-                r = self.frontend.get(path + '&again=%d' % self.n, timeout=30)
-                if r.status != 200 or r.body != self.want[path]:
+                r = self.frontend.get(path + '&again=%d' % self.n, GZIP, timeout=30)
+                if r.status != 200 or text_of(r) != self.want[path]:
                     self.wrong.append((path, r))
-            except OSError as e:
+            except (OSError, ValueError, http.client.HTTPException) as e:
                 self.wrong.append((path, e))
             self.slowest = max(self.slowest, time.monotonic() - began)
 
@@ -153,7 +164,9 @@ def load(cluster):
     want = {}
     for i in range(RUNS):
         for path in asks('run%d' % i)[1:6]:
-            want[path] = cluster.frontend.get(path).body
+            r = cluster.frontend.get(path, GZIP)
+            assert len(r.body) < 1 << 20  # held until whole
+            want[path] = text_of(r)
     running = Load(cluster.frontend, want)
     yield running
     running.end()
@@ -269,3 +282,94 @@ def test_a_shard_answers_only_frontends(cluster, method, path, status):
 def test_wrong_flags_of_the_roles_are_named(flags, word):
     code, _, err = daemon.run_to_end(*flags)
     assert code == 2 and word in err, err
+
+
+@pytest.fixture(scope='module')
+def big(tmp_path_factory):
+    """A run whose whole trace is an answer of many MB."""
+    path = tmp_path_factory.mktemp('big')
+    daemon.generate(path, 'big', '--size', '2MB')
+    return path
+
+
+@pytest.fixture
+def big_cluster(big, tmp_path):
+    c = Cluster(big, tmp_path, 2)
+    yield c
+    c.stop()
+
+
+WHOLE = daemon.COMPAT + '/data?' + daemon.query(run='big', tag='trace_viewer', host='host-0')
+
+
+def test_a_large_answer_is_passed_on_whole(big_cluster, big, start):
+    alone = start('--logdir', big)
+    for headers in ({}, {'accept-encoding': 'gzip'}):
+        here, there = big_cluster.frontend.get(WHOLE, headers), alone.get(WHOLE, headers)
+        assert len(there.body) > (1 << 20)
+        assert here.status == there.status == 200
+        assert text_of(here) == text_of(there)
+        assert here.headers.get('content-length') in (None, str(len(here.body)))
+    head = big_cluster.frontend.request('HEAD', WHOLE)
+    assert head.status == 200 and head.body == b''
+
+
+def slow_reader(port, path, *headers):
+    """Sent, and nothing read yet."""
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+    s.settimeout(30)
+    s.connect(('127.0.0.1', port))
+    s.sendall('\r\n'.join(['GET %s HTTP/1.1' % path, 'Host: localhost', 'Connection: close', *headers, '', '']).encode())
+    return s
+
+
+def read_all(s):
+    """(head, body as it should be); raises IncompleteRead or OSError when it breaks off."""
+    answer = http.client.HTTPResponse(s)
+    answer.begin()
+    body = answer.read()
+    s.close()
+    return answer, body
+
+
+def test_slow_readers_of_large_answers_cost_little_and_get_all(big_cluster):
+    for headers in ([], ['Accept-Encoding: gzip']):
+        want = big_cluster.frontend.get(WHOLE).body
+        before = big_cluster.frontend.status_kb('VmRSS')
+        readers = [slow_reader(big_cluster.frontend.port, WHOLE, *headers) for _ in range(12)]
+        time.sleep(1.5)
+        assert (big_cluster.frontend.status_kb('VmRSS') - before) / 1024 < 3 * len(readers)
+        for s in readers:
+            answer, body = read_all(s)
+            assert (gzip.decompress(body) if answer.getheader('content-encoding') == 'gzip' else body) == want
+
+
+def test_half_of_a_large_answer_is_no_answer(big_cluster):
+    assert big_cluster.frontend.get(WHOLE).status == 200  # made, so that all of the rest is its way
+    readers = [slow_reader(big_cluster.frontend.port, WHOLE) for _ in range(3)]  # more than sockets hold
+    time.sleep(1)
+    for s in big_cluster.shards:
+        s.stop(signal.SIGKILL)
+    for s in readers:
+        with pytest.raises((http.client.IncompleteRead, OSError)):
+            read_all(s)
+
+
+def test_clients_that_leave_a_large_answer_leave_nothing_behind(big_cluster):
+    for _ in range(30):
+        s = slow_reader(big_cluster.frontend.port, WHOLE)
+        s.recv(1000)
+        s.close()
+    assert big_cluster.frontend.get(WHOLE).status == 200
+    assert big_cluster.frontend.stop() == 0  # at once: nothing is waited for
+
+
+def test_a_frontend_that_ends_finishes_what_it_passes_on(big_cluster):
+    want = big_cluster.frontend.get(WHOLE).body
+    s = slow_reader(big_cluster.frontend.port, WHOLE)
+    time.sleep(1)
+    big_cluster.frontend.proc.send_signal(signal.SIGTERM)
+    time.sleep(0.3)
+    assert read_all(s)[1] == want
+    assert big_cluster.frontend.proc.wait(20) == 0
