@@ -286,8 +286,8 @@ static bool try_again(struct piece *p, const struct net_answer *a)
                        bucket_random(b), now);
     if (ms < 0)
         return false;
-    xp_log(XP_LOG_DEBUG, "bucket", "%s at %llu: %s %d; again in %lld ms", r->key,
-           (unsigned long long)(p->at + p->got), xp_status_code(a->status), a->code, (long long)ms);
+    xp_log(XP_LOG_DEBUG, "bucket", "%s, %u bytes behind %llu: %s %d; again in %lld ms", r->key,
+           p->got, (unsigned long long)p->at, xp_status_code(a->status), a->code, (long long)ms);
     p->state = PIECE_WAIT;
     r->running++;
     p->timer = net_timer_start(b->net, (uint64_t)ms, on_timer, p);

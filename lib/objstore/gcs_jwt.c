@@ -59,15 +59,15 @@ char *gcs_auth_jwt(const char *pem, const char *key_id, const char *email, const
 {
     struct xp_buf b;
     size_t n;
+    json_int_t now = now_s, end = now + LIFE_S;
     json_t *head = json_pack("{s:s, s:s}", "alg", "RS256", "typ", "JWT");
     if (head && key_id)
         json_object_set_new(head, "kid", json_string(key_id));
     xp_buf_init(&b, 16384);
     add_json(&b, head);
     xp_buf_byte(&b, '.');
-    add_json(&b,
-             json_pack("{s:s, s:s, s:s, s:I, s:I}", "iss", email, "scope", scope, "aud", audience,
-                       "iat", (json_int_t)now_s, "exp", (json_int_t)(now_s + LIFE_S)));
+    add_json(&b, json_pack("{s:s, s:s, s:s, s:I, s:I}", "iss", email, "scope", scope, "aud",
+                           audience, "iat", now, "exp", end));
     bool ok = !b.failed && sign(&b, pem);
     xp_buf_byte(&b, 0);
     if (ok && !b.failed)
