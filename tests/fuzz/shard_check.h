@@ -293,7 +293,11 @@ static void done(void *ctx, enum xp_status status, const struct xp_error *err)
 static struct totals load(const uint8_t *p, size_t n, bool gz, const uint8_t *ask)
 {
     struct memory_store store = {{&store_ops, (char *)"memory", (char *)"memory", false}, p, n};
-    struct load_source src = {&store.base, gz ? "h.xplane.pb.gz" : "h.xplane.pb", 1, n, gz};
+    struct load_source src = {.store = &store.base,
+                              .key = gz ? "h.xplane.pb.gz" : "h.xplane.pb",
+                              .generation = 1,
+                              .size = n,
+                              .gz = gz};
     struct verdict v = {0};
     struct load_hooks hooks = {.ctx = &v, .done = done};
     struct xp_budget budget;
