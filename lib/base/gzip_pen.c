@@ -14,7 +14,7 @@
 #define SLACK 16 /* bytes behind the text that are read, but never count */
 #define MATCH_LEAST 4
 #define MATCH_MOST 258
-#define TEXT_FIELDS 64
+#define FIELDS_MAX 64
 #define END_OF_BLOCK 256
 
 /* --- the code: lengths are constants, codes follow from them as RFC 1951 says --- */
@@ -120,6 +120,11 @@ struct xp_pen {
     uint32_t match, back; /* a match that may go on: its length and distance */
     uint64_t bits;        /* that are no whole byte yet */
     unsigned nbits;
+    /* The last record waits until the next is written: what was just put into memory in small
+     * pieces is slow to read in large ones. */
+    uint32_t waits; /* its length */
+    size_t nfields;
+    struct xp_pen_field fields[FIELDS_MAX];
 };
 
 /* What is written while a record is taken: a copy, so that it stays in registers. */
@@ -205,48 +210,6 @@ static void count(struct xp_pen *pen)
     pen->counted = pen->n;
 }
 
-void xp_pen_free(struct xp_pen *pen)
-{
-    if (!pen)
-        return;
-    count(pen);
-    struct bits b = {pen->bits, pen->nbits, xp_buf_room(pen->out, 64), pen->match, pen->back};
-    if (b.p) {
-        put_match(&b);
-        put(&b, literal[END_OF_BLOCK]);
-        put(&b, (struct symbol){0, 3}); /* an empty stored block: to a whole byte */
-        spill(&b);
-        b.n = b.n ? 8 : 0;
-        spill(&b);
-        memcpy(b.p, "\0\0\xff\xff", 4);
-        pen->out->n = (size_t)(b.p + 4 - pen->out->p);
-    }
-    free(pen->text);
-    free(pen);
-}
-
-static void slide(struct xp_pen *pen)
-{
-    count(pen);
-    uint32_t by = pen->n - HISTORY;
-    memmove(pen->text, pen->text + by, HISTORY);
-    pen->base += by;
-    pen->n = pen->counted = HISTORY;
-}
-
-uint8_t *xp_pen_room(struct xp_pen *pen, size_t n)
-{
-    XP_ASSERT(n <= XP_PEN_RECORD_MAX);
-    if (n > WINDOW - pen->n)
-        slide(pen);
-    return pen->text + pen->n;
-}
-
-uint64_t xp_pen_place(const struct xp_pen *pen)
-{
-    return pen->base + pen->n + 1;
-}
-
 /* How many of up to `most` bytes at a and b agree. */
 static inline uint32_t agree(const uint8_t *a, const uint8_t *b, uint32_t most)
 {
@@ -288,21 +251,23 @@ static inline uint32_t take_like(struct bits *b, const uint8_t *text, uint32_t a
     return at + same;
 }
 
-void xp_pen_record(struct xp_pen *pen, size_t n, const struct xp_pen_field *fields, size_t nfields)
+static void encode(struct xp_pen *pen)
 {
-    const uint8_t *text = pen->text;
-    uint32_t from = pen->n, at = from, end = at + (uint32_t)n;
-    struct bits b = {pen->bits, pen->nbits, xp_buf_room(pen->out, n * 2 + 64), pen->match,
-                     pen->back};
-    pen->n = end;
-    if (!b.p)
+    if (!pen->waits)
         return;
-    for (size_t i = 0; i < nfields; i++) {
-        uint32_t begin = from + fields[i].at;
-        uint32_t next = i + 1 < nfields ? from + fields[i + 1].at : end;
+    const uint8_t *text = pen->text;
+    uint32_t from = pen->n - pen->waits, at = from, end = pen->n;
+    uint8_t *room = xp_buf_room(pen->out, (size_t)pen->waits * 2 + 64);
+    struct bits b = {pen->bits, pen->nbits, room, pen->match, pen->back};
+    pen->waits = 0;
+    if (!room)
+        return;
+    for (size_t i = 0; i < pen->nfields; i++) {
+        const struct xp_pen_field *f = &pen->fields[i];
+        uint32_t begin = from + f->at, next = i + 1 < pen->nfields ? from + f[1].at : end;
         if (at >= next)
             continue; /* it is empty, or the last match goes on behind it */
-        at = take_like(&b, text, at, fields[i].like - 1 - pen->base + (at - begin), end);
+        at = take_like(&b, text, at, f->like - 1 - pen->base + (at - begin), end);
         if (at < next) {
             put_literals(&b, text + at, text + next);
             at = next;
@@ -317,6 +282,60 @@ void xp_pen_record(struct xp_pen *pen, size_t n, const struct xp_pen_field *fiel
     pen->out->n = (size_t)(b.p - pen->out->p);
 }
 
+void xp_pen_record(struct xp_pen *pen, size_t n, const struct xp_pen_field *fields, size_t nfields)
+{
+    XP_ASSERT(nfields <= FIELDS_MAX);
+    encode(pen);
+    memcpy(pen->fields, fields, nfields * sizeof *fields);
+    pen->nfields = nfields;
+    pen->waits = (uint32_t)n;
+    pen->n += (uint32_t)n;
+}
+
+void xp_pen_free(struct xp_pen *pen)
+{
+    if (!pen)
+        return;
+    encode(pen);
+    count(pen);
+    struct bits b = {pen->bits, pen->nbits, xp_buf_room(pen->out, 64), pen->match, pen->back};
+    if (b.p) {
+        put_match(&b);
+        put(&b, literal[END_OF_BLOCK]);
+        put(&b, (struct symbol){0, 3}); /* an empty stored block: to a whole byte */
+        spill(&b);
+        b.n = b.n ? 8 : 0;
+        spill(&b);
+        memcpy(b.p, "\0\0\xff\xff", 4);
+        pen->out->n = (size_t)(b.p + 4 - pen->out->p);
+    }
+    free(pen->text);
+    free(pen);
+}
+
+static void slide(struct xp_pen *pen)
+{
+    encode(pen);
+    count(pen);
+    uint32_t by = pen->n - HISTORY;
+    memmove(pen->text, pen->text + by, HISTORY);
+    pen->base += by;
+    pen->n = pen->counted = HISTORY;
+}
+
+uint8_t *xp_pen_room(struct xp_pen *pen, size_t n)
+{
+    XP_ASSERT(n <= XP_PEN_RECORD_MAX);
+    if (n > WINDOW - pen->n)
+        slide(pen);
+    return pen->text + pen->n;
+}
+
+uint64_t xp_pen_place(const struct xp_pen *pen)
+{
+    return pen->base + pen->n + 1;
+}
+
 /* The place behind the next comma from p on. */
 static uint32_t comma(const uint8_t *p, uint32_t at, uint32_t end)
 {
@@ -326,13 +345,13 @@ static uint32_t comma(const uint8_t *p, uint32_t at, uint32_t end)
 
 static void text_piece(struct xp_pen *pen, struct xp_span text, uint64_t like)
 {
-    struct xp_pen_field f[TEXT_FIELDS] = {{0, like}};
+    struct xp_pen_field f[FIELDS_MAX] = {{0, like}};
     uint32_t n = (uint32_t)text.n;
     memcpy(xp_pen_room(pen, n), text.p, n);
     uint64_t from = like - 1 - pen->base;
     size_t nf = 1;
     if (from < pen->n)
-        for (uint32_t at = 0, is = (uint32_t)from; nf < TEXT_FIELDS; nf++) {
+        for (uint32_t at = 0, is = (uint32_t)from; nf < FIELDS_MAX; nf++) {
             at = comma(text.p, at, n);
             is = comma(pen->text, is, pen->n);
             if (at == n || is == pen->n)

@@ -40,7 +40,7 @@ void xp_pen_free(struct xp_pen *pen);          /* NULL is fine */
 uint8_t *xp_pen_room(struct xp_pen *pen, size_t n);
 /* The place of the byte that the next record begins with. */
 uint64_t xp_pen_place(const struct xp_pen *pen);
-/* Takes the n bytes that were written into the room. */
+/* Takes the n bytes that were written into the room. At most 64 fields. */
 void xp_pen_record(struct xp_pen *pen, size_t n, const struct xp_pen_field *fields, size_t nfields);
 /* Adds a text of any kind and length, which may be like what stands at `like`. */
 void xp_pen_text(struct xp_pen *pen, struct xp_span text, uint64_t like);

@@ -43,6 +43,7 @@ struct trace_event {
     uint32_t track; /* TRACE_COUNTER, TRACE_ASYNC: in host->tracks, + 1 */
     uint32_t moved; /* in host->moved, + 1; 0: it is what it seems */
     bool middle;    /* of a flow on a TPU: not filtered any more */
+    bool no_flow;   /* it is known to belong to none */
 };
 
 /* A device's thread, with the lanes of all its lines. */

@@ -160,13 +160,15 @@ static void bring_row(struct filter *f, struct filter_row *r, uint32_t until)
     }
 }
 
-static void take(struct filter *f, struct filter_row *r)
+static void take(struct filter *f, struct filter_row *r, bool flow)
 {
     struct trace_event *e = vec_push(&r->out, sizeof *e);
-    if (e)
+    if (e) {
         *e = trace_stream_event(r->in.now);
-    else
+        e->no_flow = !flow;
+    } else {
         f->ok = false;
+    }
 }
 
 /* Is the stream at the middle of a flow, which is not shown? */
@@ -207,7 +209,7 @@ static void bring_stream(struct filter *f, struct filter_row *r, const struct fl
         if (until && reached(&key, until))
             return;
         if (!(r->drop_middles && at_middle(f, r, &key)) && shows(f, r, key.begin_ps, key.end_ps))
-            take(f, r);
+            take(f, r, false);
     }
 }
 
@@ -228,7 +230,7 @@ static void settle_flow(struct filter *f, struct filter_row *r, const struct flo
 {
     if (r->streamed) {
         if (shown)
-            take(f, r);
+            take(f, r, true);
         trace_stream_step(&r->in);
     } else {
         f->shown[key->event] = shown;

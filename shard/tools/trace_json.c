@@ -9,6 +9,7 @@
 #define PEN_EVENTS 128 /* answers of more are written by the pen */
 #define PEN_NAME_MAX 4096
 #define PREFIXES 256
+#define NAME_SLACK 32
 #define LINE_HEAD_MAX 64
 #define ARGS_BATCH 1024 /* events between which the memory of their arguments is dropped */
 
@@ -214,14 +215,30 @@ static struct derive_eye *eye_of(struct json_work *w, uint32_t line)
     return &w->eyes[line];
 }
 
+/* Names have room behind them, so that they can be copied in large pieces. */
+static const uint8_t quotes[NAME_SLACK + 2] = "\"\"";
+static const struct xp_span no_name = {quotes, 2};
+
+static inline uint8_t *put_name(uint8_t *p, struct xp_span name)
+{
+    for (size_t i = 0; i < name.n; i += NAME_SLACK)
+        memcpy(p + i, name.p + i, NAME_SLACK);
+    return p + name.n;
+}
+
 static struct xp_span escape(struct json_work *w, struct xp_span name)
 {
     struct xp_buf b;
     xp_buf_init(&b, OUT_MAX);
     xp_json_escape(&b, name);
-    struct xp_span s = b.failed ? XP_SPAN_LIT("\"\"") : xp_bump_span(&w->bump, xp_buf_all(&b));
+    uint8_t *p = b.failed ? NULL : xp_bump_alloc(&w->bump, b.n + NAME_SLACK, 1);
+    struct xp_span s = {p, b.n};
+    if (p) {
+        memcpy(p, b.p, b.n);
+        memset(p + b.n, 0, NAME_SLACK);
+    }
     xp_buf_fini(&b);
-    return s.p ? s : XP_SPAN_LIT("\"\"");
+    return p ? s : no_name;
 }
 
 /* The event's name as JSON: kept, but for those called by a step (memory: until the answer ends).
@@ -229,13 +246,12 @@ static struct xp_span escape(struct json_work *w, struct xp_span name)
 static struct json_name *name_of(struct json_work *w, struct derive_eye *eye,
                                  const struct derive_event *ev)
 {
-    static const struct json_name empty = {{(const uint8_t *)"\"\"", 2}, 0};
     const struct derive *d = w->h->d;
     const struct derive_line *l = eye->line;
     uint32_t k = l->own_names ? w->h->part->nplanes : l->plane;
     uint32_t n = l->own_names ? d->nnames : w->h->part->planes[l->plane].nevmeta;
     struct xp_span step = derive_step_name(eye, ev);
-    w->other_name = empty;
+    w->other_name = (struct json_name){no_name, 0};
     if (step.n || ev->name >= n) {
         w->other_name.text = escape(w, step.n ? step : derive_event_name(eye, ev, NULL));
         return &w->other_name;
@@ -349,7 +365,7 @@ static uint8_t *put_complete(struct json_work *w, uint8_t *p, struct derive_eye 
     struct derive_flow flow;
     p = (uint8_t *)memcpy(p, head->text, LINE_HEAD_MAX) + head->n;
     at[PART_NAME] = p;
-    p = (uint8_t *)memcpy(p, name.p, name.n) + name.n;
+    p = put_name(p, name);
     at[PART_TS] = p;
     p = trace_put_lit(p, ",\"ts\":");
     p = trace_put_us(p, shown_begin(w, e));
@@ -358,7 +374,7 @@ static uint8_t *put_complete(struct json_work *w, uint8_t *p, struct derive_eye 
     int64_t dur = e->end_ps - e->begin_ps;
     p = trace_put_us(p, dur > 0 ? dur : 1);
     at[PART_FLOW] = p;
-    if (derive_flow(eye, de, &flow))
+    if (!e->no_flow && derive_flow(eye, de, &flow))
         p = put_flow(p, &flow);
     at[PART_PH] = p;
     return trace_put_lit(p, ",\"ph\":\"X\"");

@@ -406,7 +406,11 @@ static bool async_layers(struct scan *s, const struct trace_row *row)
         if (!f->async || f->layer >= s->layers ||
             (!middle && !overlaps(s->win, f->begin_ps, f->end_ps)))
             continue;
-        struct trace_event ev = {f->begin_ps, f->end_ps, f->at, f->name, f->line, 0, 0, 0, false};
+        struct trace_event ev = {.begin_ps = f->begin_ps,
+                                 .end_ps = f->end_ps,
+                                 .at = f->at,
+                                 .name = f->name,
+                                 .line = f->line};
         struct derive_event de = trace_derive_event(&ev);
         struct derive_eye eye;
         derive_look(&eye, s->h->d, &s->h->d->lines[f->line]);

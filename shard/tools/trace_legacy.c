@@ -140,7 +140,7 @@ static bool gather(struct legacy *w, uint32_t plane, uint32_t pid)
                     int64_t base = l->line->base_ps;
                     *e = (struct legacy_event){base + ev[m].begin_ps,
                                                {base + ev[m].begin_ps, base + ev[m].end_ps,
-                                                ev[m].at, ev[m].name, i, 0, 0, 0, false},
+                                                ev[m].at, ev[m].name, i, 0, 0, 0, false, false},
                                                pid,
                                                (uint32_t)l->tid};
                 }

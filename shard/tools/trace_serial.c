@@ -522,8 +522,12 @@ enum xp_status trace_events_at(struct trace_host *h, int64_t begin_ps, struct ve
         ok = e;
         if (!e)
             break;
-        *e = (struct trace_event){begin_ps,    p->end_ps, p->at, p->name, p->line,
-                                  (uint32_t)i, 0,         0,     false};
+        *e = (struct trace_event){.begin_ps = begin_ps,
+                                  .end_ps = p->end_ps,
+                                  .at = p->at,
+                                  .name = p->name,
+                                  .line = p->line,
+                                  .serial = (uint32_t)i};
         if (p->async) {
             struct derive_event de = trace_derive_event(e);
             e->track = trace_track_of(h, row->device, row->counter ? TRACE_COUNTER : TRACE_ASYNC,
