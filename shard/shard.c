@@ -496,7 +496,7 @@ static enum xp_work_next map_host(void *ctx)
 static void on_ready(void *ctx, enum xp_status status, const struct xp_error *err)
 {
     struct call *c = ctx;
-    if (status == XP_CORRUPT && c->tool && c->tool->tolerant) {
+    if (status == XP_CORRUPT && !is_report(c) && c->tool && c->tool->tolerant) {
         cache_put(c->handles[c->waiting]);
         c->handles[c->waiting] = NULL;
     } else if (status != XP_OK && may_miss(c, status)) {

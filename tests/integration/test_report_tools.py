@@ -11,6 +11,9 @@ RUNS = {
                   xspace.plane('/device:TPU:0', ['fusion.1'], {'XLA Ops': [(0, 0, 10, 'a')]})],
     'serving': [xspace.plane('/host:CPU', ['BatchingSessionRun', 'MegaScale: x'], {'main': [(0, 0, 10, 'a')]})],
 }
+NOISE = bytes((i * 7919) & 255 for i in range(4000))
+RUNS['one_of_two'] = [RUNS['two_hosts'][1], NOISE]
+RUNS['noise'] = [NOISE]
 ALWAYS = {'overview_page', 'trace', 'framework_op_stats', 'input_pipeline_analyzer'}
 DEVICE = {'smart_suggestion', 'op_profile', 'hlo_stats', 'roofline_model', 'pod_viewer'}
 
@@ -50,6 +53,18 @@ def test_a_tool_is_there_when_the_run_has_what_it_is_made_from(served, run, more
 def test_only_the_hosts_that_are_asked_for_count(served):
     assert not tools_of(served, 'two_hosts', host='host-0')['hlo_stats'][2]
     assert tools_of(served, 'two_hosts', host='host-1')['hlo_stats'][2]
+
+
+@pytest.mark.parametrize('tool', sorted(DEVICE | ALWAYS - {'trace'} | {
+    'kernel_stats', 'memory_profile', 'memory_viewer', 'graph_viewer', 'inference_profile', 'megascale_stats',
+    'utilization_viewer', 'kernel_utilization', 'perf_counters', 'tools'}))
+def test_a_host_that_cannot_be_read_is_missing_from_every_report(served, tool):
+    r = served.api('report', run='one_of_two', tool=tool)
+    assert r.status == 200, r
+    assert r.json()['hosts'] == ['host-0'] and [h['host'] for h in r.json()['missing_hosts']] == ['host-1']
+    r = served.api('report', run='noise', tool=tool)
+    assert r.status >= 400 and r.json()['detail'], r
+    assert served.alive()
 
 
 def test_xprof_knows_no_such_tool(served):
