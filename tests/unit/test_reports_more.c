@@ -192,12 +192,12 @@ static void a_request_spends_its_time_on_what_its_events_say(void **state)
 /* --- modules --- */
 
 static void add_instr(struct xp_buf *comp, int64_t id, const char *name, const char *opcode,
-                      const int64_t *operands, size_t n)
+                      uint64_t type, const int64_t *operands, size_t n)
 {
     struct xp_buf in = make_message(), shape = make_message();
     make_text(&in, 1, name);
     make_text(&in, 2, opcode);
-    xp_pb_put_u64(&shape, 2, 11);
+    xp_pb_put_u64(&shape, 2, type);
     xp_pb_put_u64(&shape, 3, 4);
     make_put(&in, 3, &shape);
     xp_pb_put_u64(&in, 35, (uint64_t)id);
@@ -206,7 +206,8 @@ static void add_instr(struct xp_buf *comp, int64_t id, const char *name, const c
     make_put(comp, 2, &in);
 }
 
-/* A chain p.0 -> op.1 -> ... -> op.<n>; the last has `many` operands, all op.1. */
+/* A chain p.0 -> op.1 -> ... -> op.<n>; the last has `many` operands, all op.1. Each second opcode
+ * is unknown, and in a ring each element type. */
 static struct tool_file chain(int n, size_t many, bool ring)
 {
     struct tool_file f = {"h", make_message()};
@@ -215,7 +216,7 @@ static struct tool_file chain(int n, size_t many, bool ring)
     int64_t *all = calloc(many + 1, sizeof *all);
     make_text(&comp, 1, "main");
     xp_pb_put_u64(&comp, 5, 1);
-    add_instr(&comp, 100, "p.0", "parameter", NULL, 0);
+    add_instr(&comp, 100, "p.0", "parameter", 11, NULL, 0);
     for (int i = 1; i <= n; i++) {
         char name[32];
         int64_t before = ring && i == 1 ? 100 + n : 99 + i;
@@ -223,8 +224,8 @@ static struct tool_file chain(int n, size_t many, bool ring)
         for (size_t k = 0; k < many; k++)
             all[k] = 101;
         bool last = i == n && many;
-        add_instr(&comp, 100 + i, name, i % 2 ? "negate" : "no-such-opcode", last ? all : &before,
-                  last ? many : 1);
+        add_instr(&comp, 100 + i, name, i % 2 ? "negate" : "no-such-opcode", ring ? 250 : 11,
+                  last ? all : &before, last ? many : 1);
     }
     xp_pb_put_u64(&comp, 6, (uint64_t)(100 + n));
     make_text(&module, 1, "jit_c");
@@ -265,7 +266,7 @@ static void nodes_stay_within_their_budget(void **state)
     json_decref(j);
 }
 
-static void rings_many_operands_and_unknown_opcodes_are_no_trouble(void **state)
+static void rings_many_operands_unknown_opcodes_and_types_are_no_trouble(void **state)
 {
     static const char *const args[] = {"node_name=op.1", "radius=20", "nodes=400", NULL};
     static const char *const tools[] = {"graph_viewer", "memory_viewer"};
@@ -332,7 +333,7 @@ int main(void)
         cmocka_unit_test(a_request_spends_its_time_on_what_its_events_say),
         cmocka_unit_test(an_op_is_found_by_part_of_its_name_and_shown_with_its_neighbours),
         cmocka_unit_test(nodes_stay_within_their_budget),
-        cmocka_unit_test(rings_many_operands_and_unknown_opcodes_are_no_trouble),
+        cmocka_unit_test(rings_many_operands_unknown_opcodes_and_types_are_no_trouble),
         cmocka_unit_test(an_unknown_module_or_op_is_said_so),
         cmocka_unit_test(an_empty_profile_says_what_is_missing),
     };
