@@ -27,6 +27,8 @@ export const help: { keys: string; what: string }[][] = [
     { keys: "C", what: "fold or unfold all groups" },
     { keys: "T", what: "theme: system, light, dark" },
     { keys: "Esc", what: "one level back" },
+    { keys: "G", what: "then a letter: a page of this run" },
+    { keys: "Ctrl + K", what: "pages, ops and runs by name" },
     { keys: "?", what: "this help" },
   ],
 ];
