@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define MAPPED ((size_t)4 << 20) /* arrays of so many bytes are */
+#define MAPPED ((size_t)1 << 20) /* arrays of so many bytes are */
 
 static void *map(struct vec *v, size_t used, size_t bytes)
 {
@@ -38,6 +38,15 @@ void *vec_grow(struct vec *v, size_t size)
         v->cap = cap;
     }
     return p;
+}
+
+void vec_trim(struct vec *v, size_t size)
+{
+    size_t bytes = (v->n ? v->n : 1) * size;
+    if (!v->mapped || bytes >= v->mapped || mremap(v->p, v->mapped, bytes, 0) == MAP_FAILED)
+        return;
+    v->mapped = bytes;
+    v->cap = bytes / size;
 }
 
 void vec_unmap(struct vec *v)

@@ -27,6 +27,8 @@ static inline void *vec_push(struct vec *v, size_t size)
     return (uint8_t *)v->p + size * v->n++;
 }
 
+/* Gives back the room of a large one that nothing is in. */
+void vec_trim(struct vec *v, size_t size);
 void vec_unmap(struct vec *v);
 
 static inline void vec_free(struct vec *v)

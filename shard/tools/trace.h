@@ -165,11 +165,25 @@ struct trace_flow_row {
 };
 /* A row made of several lines of the file, or of one that is out of order. XProf does not sort it:
  * it strings the lines together, and decides in that order. */
+struct trace_strung_event {
+    int64_t begin_ps, end_ps;
+    uint64_t at;
+    uint32_t name, line;
+};
 struct trace_strung {
-    struct trace_event *events; /* in XProf's order */
+    struct trace_strung_event *events; /* in XProf's order */
     uint8_t *layers;
     uint32_t n; /* 0: the row is in order of time */
 };
+static inline struct trace_event trace_strung_event(const struct trace_strung *s, uint32_t i)
+{
+    const struct trace_strung_event *e = &s->events[i];
+    return (struct trace_event){.begin_ps = e->begin_ps,
+                                .end_ps = e->end_ps,
+                                .at = e->at,
+                                .name = e->name,
+                                .line = e->line};
+}
 struct trace_flows {
     struct trace_flow_event *events;
     struct trace_flow_row *rows; /* one a row of the host */

@@ -348,6 +348,7 @@ static bool collect_loaded(struct filter *f)
         if (f->shown[i])
             f->ev[kept++] = f->ev[i];
     f->h->events.n = kept;
+    vec_trim(&f->h->events, sizeof *f->ev);
     return true;
 }
 

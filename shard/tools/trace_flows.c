@@ -26,7 +26,7 @@ struct flow_state {
 struct flows_work {
     struct trace_host *h;
     struct trace_flows *f;
-    uint32_t *tracks;  /* one an event: of asynchronous ones */
+    struct vec tracks; /* uint32_t, one an event: of asynchronous ones */
     uint32_t *counts;  /* one a line: events with stats that can make flows */
     struct vec states; /* struct flow_state, by number */
     uint32_t *numbers; /* open addressing over states by id: number + 1 */
@@ -202,7 +202,11 @@ static bool find_flows(struct flows_work *w)
         for (uint32_t i = 0; i < row->n; i++) {
             const struct row_event *e = &VEC(w->row, struct row_event)[i];
             f->events[f->nevents] = e->ev;
-            w->tracks[f->nevents++] = e->track;
+            f->nevents++;
+            uint32_t *track = vec_push(&w->tracks, sizeof *track);
+            if (!track)
+                return false;
+            *track = e->track;
             row->nasync += e->ev.async;
             if (e->ev.end_ps - e->ev.begin_ps > row->longest_ps)
                 row->longest_ps = e->ev.end_ps - e->ev.begin_ps;
@@ -272,8 +276,8 @@ static int together_order(const void *a, const void *b, void *ctx)
         return x->async ? 1 : -1;
     if (!x->async && p->row != q->row)
         return p->row < q->row ? -1 : 1;
-    int c = xp_span_cmp(flow_name(w->h, x, w->tracks[p->event]),
-                        flow_name(w->h, y, w->tracks[q->event]));
+    int c = xp_span_cmp(flow_name(w->h, x, VEC(w->tracks, uint32_t)[p->event]),
+                        flow_name(w->h, y, VEC(w->tracks, uint32_t)[q->event]));
     return c ? c : (x->at > y->at) - (x->at < y->at);
 }
 
@@ -431,7 +435,7 @@ static bool decide(struct flows_work *w, const struct order_key *key)
     struct trace_flow_event *e = &w->f->events[key->event];
     struct flow_state *s = &VEC(w->states, struct flow_state)[e->id];
     struct trace_vis *v = &w->vis[(size_t)key->row * FLOW_LAYERS];
-    uint32_t track = w->tracks[key->event];
+    uint32_t track = VEC(w->tracks, uint32_t)[key->event];
     bool ok = true, first = !s->used;
     s->used = true;
     int z = 0;
@@ -519,9 +523,8 @@ static bool flows_run(struct flows_work *w, struct xp_arena *arena)
     f->rows = xp_arena_zalloc(arena, (f->nrows + 1) * sizeof *f->rows);
     f->strung = xp_arena_zalloc(arena, (f->nrows + 1) * sizeof *f->strung);
     f->events = xp_arena_alloc(arena, (most + 1) * sizeof *f->events);
-    w->tracks = malloc((most + 1) * sizeof *w->tracks);
-    return f->rows && f->strung && f->events && w->tracks && w->h->d->nlines < LINES_MAX &&
-           find_flows(w) && decide_all(w) && list_coarse(f, arena);
+    return f->rows && f->strung && f->events && w->h->d->nlines < LINES_MAX && find_flows(w) &&
+           decide_all(w) && list_coarse(f, arena);
 }
 
 static enum xp_status flows_make(struct part *p, const struct derive *d, void **kept,
@@ -533,7 +536,7 @@ static enum xp_status flows_make(struct part *p, const struct derive *d, void **
     if (st == XP_OK && (!w.f || !flows_run(&w, p->arena)))
         st = trace_busy(err);
     free(w.counts);
-    free(w.tracks);
+    vec_free(&w.tracks);
     free(w.numbers);
     vec_free(&w.states);
     vec_free(&w.row);

@@ -18,7 +18,7 @@ struct turn {
 
 static int file_order(const void *a, const void *b)
 {
-    const struct trace_event *x = a, *y = b;
+    const struct trace_strung_event *x = a, *y = b;
     if (x->line != y->line)
         return x->line < y->line ? -1 : 1;
     return (x->at > y->at) - (x->at < y->at);
@@ -26,7 +26,7 @@ static int file_order(const void *a, const void *b)
 
 static int time_order(const void *a, const void *b)
 {
-    const struct trace_event *x = a, *y = b;
+    const struct trace_strung_event *x = a, *y = b;
     if (x->begin_ps != y->begin_ps)
         return x->begin_ps < y->begin_ps ? -1 : 1;
     if (x->end_ps != y->end_ps)
@@ -66,18 +66,18 @@ static bool gather(const struct trace_host *h, const struct trace_row *row,
             for (size_t k = 0; k < n; k++) {
                 if (row->may_hide && trace_hidden(h, &h->d->lines[tl->line], ev[k].name))
                     continue;
-                struct trace_event *e = vec_push(out, sizeof *e);
+                struct trace_strung_event *e = vec_push(out, sizeof *e);
                 if (!e)
                     return false;
-                *e = (struct trace_event){.begin_ps = tl->base_ps + ev[k].begin_ps,
-                                          .end_ps = tl->base_ps + ev[k].end_ps,
-                                          .at = ev[k].at,
-                                          .name = ev[k].name,
-                                          .line = tl->line};
+                *e = (struct trace_strung_event){.begin_ps = tl->base_ps + ev[k].begin_ps,
+                                                 .end_ps = tl->base_ps + ev[k].end_ps,
+                                                 .at = ev[k].at,
+                                                 .name = ev[k].name,
+                                                 .line = tl->line};
             }
     }
     if (out->n)
-        qsort(out->p, out->n, sizeof(struct trace_event), order);
+        qsort(out->p, out->n, sizeof(struct trace_strung_event), order);
     return true;
 }
 
@@ -97,7 +97,7 @@ static bool decide(struct trace_strung *s, const struct trace_flow_event *flows,
     struct trace_vis vis[TRACE_LAST_LAYER] = {0};
     bool ok = true;
     for (uint32_t i = 0; ok && i < s->n; i++) {
-        const struct trace_event *e = &s->events[i];
+        struct trace_event ev = trace_strung_event(s, i), *e = &ev;
         const struct trace_flow_event *f = trace_flow_find(flows, nflows, e);
         int z = f ? f->layer : layer_of(vis, e);
         s->layers[i] = f && f->async ? UINT8_MAX : (uint8_t)z;
@@ -173,7 +173,7 @@ bool trace_strung_events(const struct trace_strung *s, const struct trace_window
     }
     for (uint32_t i = 0; ok && i < s->n; i++) {
         uint8_t z = s->layers[i];
-        const struct trace_event *e = &s->events[i];
+        const struct trace_strung_event *e = &s->events[i];
         if (z > win->layer)
             continue;
         if (e->begin_ps > latest[z])
@@ -192,7 +192,7 @@ bool trace_strung_events(const struct trace_strung *s, const struct trace_window
         struct trace_event *e = vec_push(out, sizeof *e);
         ok = e;
         if (e)
-            *e = s->events[VEC(turns, struct turn)[i].event];
+            *e = trace_strung_event(s, VEC(turns, struct turn)[i].event);
     }
     vec_free(&turns);
     return ok;

@@ -86,7 +86,7 @@ static bool gather_row(struct table *b, uint32_t r)
         ok = own && trace_row_order(h, row, flows, row->counter ? 0 : fr->n, own, &all);
     }
     for (uint32_t i = 0; ok && i < all.n; i++) {
-        const struct trace_event *e = &all.events[i];
+        struct trace_event ev = trace_strung_event(&all, i), *e = &ev;
         const struct trace_flow_event *f = trace_flow_find(flows, fr->n, e);
         if (row->counter || (f && f->async))
             ok = add_on_track(b, r, e, f ? f->layer : 0);

@@ -14,6 +14,13 @@ static void elements_stay_however_far_it_grows(void **state)
     }
     assert_int_equal(v.n, n);
     assert_true(v.mapped);
+    vec_trim(&v, 8);
+    assert_int_equal(v.cap, n);
+    assert_true(v.mapped >= n * 8);
+    for (uint64_t i = n; i < n + 1000; i++)
+        *(uint64_t *)vec_push(&v, 8) = i * 7;
+    v.n = n;
+    assert_true(v.cap > n);
     for (uint64_t i = 0; i < n; i++)
         assert_true(VEC(v, uint64_t)[i] == i * 7);
     vec_free(&v);
