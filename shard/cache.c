@@ -332,7 +332,10 @@ static void on_done(void *ctx, enum xp_status status, const struct xp_error *err
     struct cache_handle *e = ctx;
     struct cache *c = e->cache;
     struct load *l = e->load;
-    pthread_mutex_lock(&c->lock);
+    if (status != XP_OK && status != XP_CANCELLED)
+        xp_log(XP_LOG_WARN, "load", "%s: %s (%s, byte %llu)", e->name, err->text,
+               xp_status_code(status), (unsigned long long)err->offset);
+    pthread_mutex_lock(&c->lock); /* once it is free the last one to unpin may free e */
     e->part = load_take(l);
     e->load = NULL;
     e->status = status;
@@ -352,9 +355,6 @@ static void on_done(void *ctx, enum xp_status status, const struct xp_error *err
     c->loads--;
     pthread_mutex_unlock(&c->lock);
 
-    if (status != XP_OK && status != XP_CANCELLED)
-        xp_log(XP_LOG_WARN, "load", "%s: %s (%s, byte %llu)", e->name, err->text,
-               xp_status_code(status), (unsigned long long)err->offset);
     load_free(l);
     if (orphan)
         free_entry(e);
