@@ -3,6 +3,7 @@ and with a sentence for whatever a profile does not have."""
 import gzip
 import json
 import os
+import time
 import shutil
 
 import daemon
@@ -190,5 +191,8 @@ def test_gzipped_profiles_are_the_same(served, root):
     os.makedirs(root / 'zipped', exist_ok=True)
     data = (root / 'no_steps' / 'host-0.xplane.pb').read_bytes()
     (root / 'zipped' / 'host-0.xplane.pb.gz').write_bytes(gzip.compress(data))
+    end = time.monotonic() + 20
+    while served.api('run', run='zipped').status != 200 and time.monotonic() < end:
+        time.sleep(0.1)  # a new run appears within seconds
     a, b = report(served, 'no_steps', 'smart_suggestion'), report(served, 'zipped', 'smart_suggestion')
     assert a == b
