@@ -4,8 +4,8 @@
  * stands in the one before, at a place that the writer knows. So nothing is searched: the writer
  * puts a record's text into the pen and says for each field where its like stands. What agrees
  * becomes a match, the rest literals, in one fixed Huffman code whose lengths were counted on
- * traces (gzip_pen_code.h). Some 0.3 ns a byte, a fifth of what a search takes; the stream is about
- * as long as ISA-L's at level 1.
+ * traces (gzip_pen_code.h). Half the time of ISA-L's search at level 1 (0.65 ns a byte beside 1.4);
+ * the stream is 10 to 30 % longer.
  *
  *     struct xp_pen *pen = xp_pen_new(gz);       // what was added to gz comes first
  *     uint8_t *p = xp_pen_room(pen, most);       // write up to `most` bytes there
