@@ -188,6 +188,8 @@ static bool host_name(struct xp_span authority, char *name, size_t room, bool *v
             port = xp_span_of(colon, authority.n - host.n);
         }
     }
+    if (port.n > sizeof ":65535" - 1)
+        return false;
     for (size_t i = 0; i < port.n; i++)
         if (i == 0 ? port.p[i] != ':' : port.p[i] < '0' || port.p[i] > '9')
             return false;

@@ -78,6 +78,17 @@ void net_reply_fini(struct net_reply *reply)
     xp_buf_fini(&reply->headers);
 }
 
+/* strndup, of bytes that need not end in NUL. */
+static char *copy_text(const char *p, size_t n)
+{
+    char *copy = malloc(n + 1);
+    if (copy) {
+        memcpy(copy, p, n);
+        copy[n] = 0;
+    }
+    return copy;
+}
+
 char *net_reply_header(const struct net_reply *reply, const char *name)
 {
     const char *p = (const char *)reply->headers.p, *end = p + reply->headers.n;
@@ -87,7 +98,7 @@ char *net_reply_header(const struct net_reply *reply, const char *name)
         if (!nl)
             return NULL;
         if ((size_t)(nl - p) >= n + 2 && p[n] == ':' && strncasecmp(p, name, n) == 0)
-            return strndup(p + n + 2, (size_t)(nl - p) - n - 2);
+            return copy_text(p + n + 2, (size_t)(nl - p) - n - 2);
         p = nl + 1;
     }
     return NULL;

@@ -394,7 +394,8 @@ static enum xp_status subject_token(struct gcs_auth *a, char **out, struct xp_er
     } else if (status == XP_OK) {
         while (text.n && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == ' '))
             text.n--;
-        *out = text.n ? strndup((const char *)text.p, text.n) : NULL;
+        xp_buf_byte(&text, 0);
+        *out = text.n > 1 && !text.failed ? strdup((const char *)text.p) : NULL;
     }
     wipe(&text);
     if (status == XP_OK && !*out)

@@ -74,7 +74,7 @@ static void sum_devices(struct figures *f)
             const struct figure_core *core = &f->hosts[h].cores[c];
             if (!is_device(core))
                 continue;
-            f->window_ps += (uint64_t)(core->end_ps - core->begin_ps);
+            f->window_ps += figure_length(core->begin_ps, core->end_ps);
             f->busy_ps += core->busy_ps;
             f->wait_ps += core->wait_ps;
             f->barrier_ps += core->barrier_ps;
@@ -279,7 +279,7 @@ static void input_figure(struct figures *f)
                 if (i + 1 == core->nsteps && core->nsteps > 1)
                     continue; /* what follows it was not captured */
                 input += (double)core->steps[i].input_ps;
-                span += (double)(core->steps[i].until_ps - core->steps[i].begin_ps);
+                span += (double)figure_length(core->steps[i].begin_ps, core->steps[i].until_ps);
             }
         }
     }

@@ -221,4 +221,11 @@ size_t figure_unite(struct figure_span *v, size_t n);
 uint64_t figure_covered(const struct figure_span *v, size_t n, size_t *at, int64_t begin_ps,
                         int64_t end_ps);
 
+/* From begin to end, 0 if it ends before: exact wherever the two are, where their signed difference
+ * may not exist (times of a hostile file reach from -2^62 to 2^62). */
+static inline uint64_t figure_length(int64_t begin_ps, int64_t end_ps)
+{
+    return end_ps > begin_ps ? (uint64_t)end_ps - (uint64_t)begin_ps : 0;
+}
+
 #endif

@@ -32,12 +32,14 @@ static bool is_start(struct xp_span name)
 /* "%x = f32[8] all-reduce(f32[8] %y), ..." -> "all-reduce("...; else name itself, without '%'. */
 static struct xp_span opcode_of(struct xp_span name)
 {
-    const uint8_t *eq = name.n ? memmem(name.p, name.n, " = ", 3) : NULL;
-    const uint8_t *end = name.p + name.n;
+    if (!name.n)
+        return name;
+    const uint8_t *eq = memmem(name.p, name.n, " = ", 3);
     if (!eq) {
-        bool mark = name.n && name.p[0] == '%';
+        bool mark = name.p[0] == '%';
         return xp_span_of(name.p + mark, name.n - mark);
     }
+    const uint8_t *end = name.p + name.n;
     int depth = 0; /* of a tuple's shape, which has spaces in it */
     const uint8_t *p = eq + 3;
     for (; p < end && (depth || *p != ' '); p++)
@@ -119,7 +121,7 @@ uint64_t figure_covered(const struct figure_span *v, size_t n, size_t *at, int64
         int64_t from = v[i].begin_ps > begin_ps ? v[i].begin_ps : begin_ps;
         int64_t to = v[i].end_ps < end_ps ? v[i].end_ps : end_ps;
         if (to > from)
-            sum += (uint64_t)(to - from);
+            sum += figure_length(from, to);
     }
     return sum;
 }
@@ -219,7 +221,7 @@ static bool walk_lane(struct core_walk *w, const struct lane *lane, int64_t base
                 !push_span(&w->busy, base + e[i].begin_ps, base + e[i].end_ps))
                 return false;
             if (outermost)
-                w->core->event_ps += (uint64_t)(e[i].end_ps - e[i].begin_ps);
+                w->core->event_ps += figure_length(e[i].begin_ps, e[i].end_ps);
             if (w->names[e[i].name] && !note_named(w, &step, &e[i], base))
                 return false;
         }
@@ -286,7 +288,7 @@ static bool walk_loose(struct core_walk *w, const struct derive_line *l)
                              (side_get(&side, STAT_HLO_OP) || side_get(&side, STAT_TF_OP));
                 if (!known && e[i].name < w->plane->nevmeta &&
                     !is_copy(part_event_name(w->b->part, w->plane, e[i].name)))
-                    w->core->loose_ps += (uint64_t)(e[i].end_ps - e[i].begin_ps);
+                    w->core->loose_ps += figure_length(e[i].begin_ps, e[i].end_ps);
             }
     }
     return true;
@@ -331,18 +333,23 @@ static uint64_t length(const struct vec *spans)
     return sum;
 }
 
+static uint64_t length_of_pause(const struct figure_pause *p)
+{
+    return figure_length(p->begin_ps, p->end_ps);
+}
+
 /* The longest stay. */
 static void note_pause(struct figure_core *c, int64_t begin_ps, int64_t end_ps, bool input)
 {
+    uint64_t length = figure_length(begin_ps, end_ps);
     uint32_t i = c->npauses;
-    if (i == FIGURE_PAUSES_MAX &&
-        end_ps - begin_ps <= c->pauses[i - 1].end_ps - c->pauses[i - 1].begin_ps)
+    if (i == FIGURE_PAUSES_MAX && length <= length_of_pause(&c->pauses[i - 1]))
         return;
     if (i < FIGURE_PAUSES_MAX)
         c->npauses++;
     else
         i--;
-    for (; i && c->pauses[i - 1].end_ps - c->pauses[i - 1].begin_ps < end_ps - begin_ps; i--)
+    for (; i && length_of_pause(&c->pauses[i - 1]) < length; i--)
         c->pauses[i] = c->pauses[i - 1];
     c->pauses[i] = (struct figure_pause){begin_ps, end_ps, input};
 }
@@ -356,9 +363,9 @@ static bool find_input(struct core_walk *w)
     int64_t from = w->core->begin_ps;
     for (size_t i = 0; i <= n; i++) {
         int64_t to = i < n ? v[i].begin_ps : w->core->end_ps;
-        if (to - from >= PAUSE_MIN_PS) {
+        if (figure_length(from, to) >= PAUSE_MIN_PS) {
             uint64_t waited = figure_covered(in, w->b->inputs.n, &at, from, to);
-            bool input = waited * 2 >= (uint64_t)(to - from);
+            bool input = waited * 2 >= figure_length(from, to);
             note_pause(w->core, from, to, input);
             if (input && !push_span(&w->infeeds, from, to))
                 return false;
@@ -378,7 +385,7 @@ static bool find_barriers(struct core_walk *w)
     bool between = false;
     for (size_t i = 0; i < w->waits.n && !between; i++)
         between = figure_covered(w->busy.p, w->busy.n, &at, v[i].begin_ps, v[i].end_ps) <
-                  (uint64_t)(v[i].end_ps - v[i].begin_ps);
+                  figure_length(v[i].begin_ps, v[i].end_ps);
     for (int k = 0; between && k < 2; k++) {
         const struct vec *from = k ? &w->waits : &w->busy;
         for (size_t i = 0; i < from->n; i++) {

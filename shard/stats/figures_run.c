@@ -30,7 +30,7 @@ uint64_t figure_runs(const struct figure_host *h)
 
 static double length(const struct figure_step *s)
 {
-    return (double)(s->end_ps - s->begin_ps);
+    return (double)figure_length(s->begin_ps, s->end_ps);
 }
 
 static double own(const struct figure_step *s)
@@ -73,7 +73,7 @@ static void join(const struct entry *e, size_t n, struct run_step *out)
     out->whole = true;
     for (size_t i = 0; i < n; i++) {
         const struct figure_step *s = e[i].s;
-        double ps = length(s), span = (double)(s->until_ps - s->begin_ps);
+        double ps = length(s), span = (double)figure_length(s->begin_ps, s->until_ps);
         double share = span > 0 ? (double)s->input_ps / span : 0;
         out->mean_ps += ps / (double)n;
         out->max_ps = ps > out->max_ps ? ps : out->max_ps;
@@ -157,7 +157,8 @@ static size_t differences(const struct figure_host *x, const struct figure_host 
         } else if (x->syncs[i].key > y->syncs[k].key) {
             k++;
         } else {
-            out[n++] = (double)(x->syncs[i].end_ps - y->syncs[k].end_ps);
+            out[n++] =
+                (double)(int64_t)((uint64_t)x->syncs[i].end_ps - (uint64_t)y->syncs[k].end_ps);
             i++;
             k++;
         }
@@ -228,7 +229,7 @@ static void sum_host(const struct figure_host *h, struct host_figures *out)
         if (core->kind == FIGURE_SPARSE_CORE)
             continue;
         out->cores += core->kind != FIGURE_CPU;
-        window += (double)(core->end_ps - core->begin_ps);
+        window += (double)figure_length(core->begin_ps, core->end_ps);
         busy += (double)core->busy_ps;
         wait += (double)core->wait_ps;
         input += (double)core->input_ps;

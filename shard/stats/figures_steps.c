@@ -39,7 +39,7 @@ static bool add(struct vec *steps, struct xp_span name, int64_t begin_ps, int64_
 
 /* --- markers --- */
 
-enum xp_status figure_marked_steps(struct figure_build *b, uint32_t plane, struct vec *steps)
+static enum xp_status marked_steps(struct figure_build *b, uint32_t plane, struct vec *steps)
 {
     const struct derive_plane *dp = &b->d->planes[plane];
     for (uint32_t i = 0; i < dp->nlines; i++) {
@@ -117,7 +117,7 @@ static struct figure_module *module_of(struct figure_build *b, struct xp_span na
     return m;
 }
 
-enum xp_status figure_count_modules(struct figure_build *b, uint32_t plane)
+static enum xp_status count_modules(struct figure_build *b, uint32_t plane)
 {
     const struct derive_line *l = modules_line(b, plane);
     struct derive_eye eye;
@@ -137,7 +137,7 @@ enum xp_status figure_count_modules(struct figure_build *b, uint32_t plane)
     while (line_next(&c, &e, NULL)) {
         int64_t base = l->line->base_ps;
         struct derive_event ev = {base + e.begin_ps, base + e.end_ps, e.at, e.name};
-        uint64_t ps = (uint64_t)(e.end_ps - e.begin_ps);
+        uint64_t ps = figure_length(e.begin_ps, e.end_ps);
         struct figure_module *m = module_of(b, derive_event_name(&eye, &ev, NULL));
         if (!m || !m->name.p)
             return figure_busy(b->err);
@@ -178,7 +178,7 @@ void figure_choose_module(struct figure_build *b)
     }
 }
 
-enum xp_status figure_module_steps(struct figure_build *b, uint32_t plane, struct vec *steps)
+static enum xp_status module_steps(struct figure_build *b, uint32_t plane, struct vec *steps)
 {
     const struct derive_line *l = modules_line(b, plane);
     struct derive_eye eye;
@@ -265,7 +265,42 @@ void figure_finish_steps(struct figure_build *b, struct vec *steps, bool device_
             v[i].number = number_of(v[i].name, (int64_t)i);
         v[i].until_ps = i + 1 < n ? v[i + 1].begin_ps : v[i].end_ps;
         v[i].whole = !device_marked || i + 1 < n || n == 1 || b->host->steps_cut;
-        if (device_marked && v[i].until_ps - v[i].end_ps > (v[i].end_ps - v[i].begin_ps) / 50)
+        if (device_marked && figure_length(v[i].end_ps, v[i].until_ps) >
+                                 figure_length(v[i].begin_ps, v[i].end_ps) / 50)
             v[i].until_ps = v[i].end_ps;
     }
+}
+
+/* --- a plane's scratch, dropped with it: a file may have a million planes --- */
+
+static struct xp_arena *begin_plane(struct figure_build *b)
+{
+    struct xp_arena *all = b->scratch;
+    b->scratch = xp_arena_new(NULL);
+    return all;
+}
+
+static enum xp_status end_plane(struct figure_build *b, struct xp_arena *all, enum xp_status st)
+{
+    xp_arena_free(b->scratch);
+    b->scratch = all;
+    return st;
+}
+
+enum xp_status figure_marked_steps(struct figure_build *b, uint32_t plane, struct vec *steps)
+{
+    struct xp_arena *all = begin_plane(b);
+    return end_plane(b, all, b->scratch ? marked_steps(b, plane, steps) : figure_busy(b->err));
+}
+
+enum xp_status figure_count_modules(struct figure_build *b, uint32_t plane)
+{
+    struct xp_arena *all = begin_plane(b);
+    return end_plane(b, all, b->scratch ? count_modules(b, plane) : figure_busy(b->err));
+}
+
+enum xp_status figure_module_steps(struct figure_build *b, uint32_t plane, struct vec *steps)
+{
+    struct xp_arena *all = begin_plane(b);
+    return end_plane(b, all, b->scratch ? module_steps(b, plane, steps) : figure_busy(b->err));
 }

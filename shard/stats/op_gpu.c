@@ -152,7 +152,7 @@ static enum xp_status event(struct gpu_walk *w, const struct side_cursor *side,
     const struct side_stat *program = side_get(side, STAT_PROGRAM_ID);
     const struct side_stat *details = side_get(side, STAT_KERNEL_DETAILS);
     const struct gpu_instruction *known = NULL;
-    uint64_t time_ps = (uint64_t)(ev->end_ps - ev->begin_ps);
+    uint64_t time_ps = (uint64_t)ev->end_ps - (uint64_t)ev->begin_ps;
 
     bool is_hlo = hlo_op.n && (module.n || program);
     if (is_hlo && program)
@@ -187,7 +187,7 @@ static enum xp_status line(struct gpu_walk *w, const struct derive_line *dl)
     struct side_cursor side;
     int64_t base = dl->line->base_ps;
     /* Ends of streams are told apart by their own time, as in XProf. */
-    if (line_seek(&c, dl->line, INT64_MIN, w->b->scratch) != XP_OK)
+    if (line_seek(&c, dl->line, INT64_MIN, w->b->core) != XP_OK)
         return op_busy(w->b);
     derive_look(&eye, w->b->d, dl);
     side_open(&side, dl->line->side);
@@ -217,7 +217,7 @@ static enum xp_status plane(struct op_build *b, uint32_t i, struct gpu_kernels *
         if (!dl->line->derived)
             st = line(&w, dl);
     }
-    uint64_t total = w.any && w.last_ps ? (uint64_t)(w.last_ps - w.first_ps) : 0;
+    uint64_t total = w.any && w.last_ps ? (uint64_t)w.last_ps - (uint64_t)w.first_ps : 0;
     if (st == XP_OK && !op_add_idle(&w.ops, &b->stats->device, total, w.op_ps))
         st = op_busy(b);
     for (size_t k = 0; st == XP_OK && k < w.ops.ops.n; k++) {
@@ -240,8 +240,11 @@ enum xp_status op_gpu_planes(struct op_build *b)
     enum xp_status st = XP_OK;
     gpu_kernels_init(&kernels, b);
     for (uint32_t i = 0; st == XP_OK && i < b->part->nplanes; i++)
-        if (xp_span_starts(op_plane_name(b, i), XP_SPAN_LIT("/device:GPU:")))
-            st = plane(b, i, &kernels);
+        if (xp_span_starts(op_plane_name(b, i), XP_SPAN_LIT("/device:GPU:"))) {
+            st = op_next_core(b);
+            if (st == XP_OK)
+                st = plane(b, i, &kernels);
+        }
     if (st == XP_OK && !gpu_kernels_keep(&kernels))
         st = op_busy(b);
     gpu_kernels_fini(&kernels);

@@ -183,15 +183,15 @@ static enum xp_status read_one(struct reading *r, const struct part_evmeta *em, 
 
 enum xp_status op_metas_read(struct op_build *b, uint32_t plane, struct op_metas *out)
 {
-    struct reading *r = xp_arena_zalloc(b->scratch, sizeof *r);
+    struct reading *r = xp_arena_zalloc(b->core, sizeof *r);
     enum xp_status st = XP_OK;
-    if (!r || !xp_strpool_init(&r->categories, b->scratch))
+    if (!r || !xp_strpool_init(&r->categories, b->core))
         return op_busy(b);
     r->b = b;
     r->pl = &b->part->planes[plane];
     note_ids(r);
     out->n = r->pl->nevmeta;
-    out->v = xp_arena_zalloc(b->scratch, ((size_t)out->n + 1) * sizeof *out->v);
+    out->v = xp_arena_zalloc(b->core, ((size_t)out->n + 1) * sizeof *out->v);
     if (!out->v)
         return op_busy(b);
     meta_reader_init(&r->reader, b->part);

@@ -5,6 +5,13 @@ enum xp_status op_busy(struct op_build *b)
     return xp_fail(b->err, XP_BUSY, 0, "no memory left to work out the profile's ops");
 }
 
+enum xp_status op_next_core(struct op_build *b)
+{
+    xp_arena_free(b->core);
+    b->core = xp_arena_new(NULL);
+    return b->core ? XP_OK : op_busy(b);
+}
+
 bool op_text(struct op_build *b, struct xp_span s, struct xp_span *out)
 {
     uint32_t id = xp_strpool_add(&b->strings, s);
@@ -95,6 +102,7 @@ static void close_build(struct op_build *b)
     op_hlo_close(b);
     op_table_fini(&b->device);
     op_table_fini(&b->host_ops);
+    xp_arena_free(b->core);
     xp_arena_free(b->scratch);
 }
 

@@ -31,6 +31,7 @@ struct op_build {
     struct op_stats *stats;
     struct op_host *host;
     struct xp_arena *scratch;
+    struct xp_arena *core;     /* scratch of the core that is walked, see op_next_core */
     struct xp_bump bump;       /* into the part's arena: what stays */
     struct xp_strpool strings; /* there too */
     struct op_table device, host_ops;
@@ -39,6 +40,8 @@ struct op_build {
 };
 
 enum xp_status op_busy(struct op_build *b);
+/* Drops what the last core took of `core`, for a file may have a million of them. */
+enum xp_status op_next_core(struct op_build *b);
 /* A copy of s that stays; false when memory is out. */
 bool op_text(struct op_build *b, struct xp_span s, struct xp_span *out);
 /* An array from what v holds; NULL in *to when it is empty. False when memory is out. */

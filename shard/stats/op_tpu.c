@@ -45,16 +45,16 @@ static bool walk_init(struct walk *w, struct op_build *b, uint32_t plane)
 {
     size_t n = (size_t)b->part->planes[plane].nevmeta + 1;
     *w = (struct walk){.b = b, .dp = &b->d->planes[plane], .group = DERIVE_NO_GROUP};
-    w->now = xp_arena_zalloc(b->scratch, n * sizeof *w->now);
-    w->all = xp_arena_zalloc(b->scratch, n * sizeof *w->all);
-    w->offload = xp_arena_zalloc(b->scratch, n * sizeof *w->offload);
-    w->begin_ps = xp_arena_alloc(b->scratch, n * sizeof *w->begin_ps);
+    w->now = xp_arena_zalloc(b->core, n * sizeof *w->now);
+    w->all = xp_arena_zalloc(b->core, n * sizeof *w->all);
+    w->offload = xp_arena_zalloc(b->core, n * sizeof *w->offload);
+    w->begin_ps = xp_arena_alloc(b->core, n * sizeof *w->begin_ps);
     for (size_t i = 0; w->begin_ps && i < n; i++)
         w->begin_ps[i] = INT64_MAX;
-    w->first = xp_arena_zalloc(b->scratch, n * sizeof *w->first);
+    w->first = xp_arena_zalloc(b->core, n * sizeof *w->first);
     for (w->symbols_mask = 255; w->symbols_mask < 2 * n; w->symbols_mask = w->symbols_mask * 2 + 1)
         continue;
-    w->symbols = xp_arena_zalloc(b->scratch, (w->symbols_mask + 1) * sizeof *w->symbols);
+    w->symbols = xp_arena_zalloc(b->core, (w->symbols_mask + 1) * sizeof *w->symbols);
     w->first_ps = UINT64_MAX;
     return w->now && w->all && w->offload && w->begin_ps && w->first && w->symbols &&
            op_text(b, op_plane_name(b, plane), &w->plane);
@@ -309,7 +309,7 @@ static bool walk_ops(struct walk *w, const struct derive_line *dl, struct tpu_du
     struct tpu_event ev;
     struct tpu_events it;
     struct derive_eye eye;
-    bool ok = tpu_events_open(&it, dl->line, w->b->scratch);
+    bool ok = tpu_events_open(&it, dl->line, w->b->core);
     derive_look(&eye, w->b->d, dl);
     while (ok && tpu_events_next(&it, &ev)) {
         struct derive_event de = {ev.begin_ps, ev.end_ps, ev.at, ev.name};
@@ -350,7 +350,7 @@ static bool walk_steps(struct walk *w, const struct derive_line *dl, bool marker
     struct tpu_event ev;
     struct tpu_events it;
     struct derive_eye eye;
-    bool ok = tpu_events_open(&it, dl->line, w->b->scratch);
+    bool ok = tpu_events_open(&it, dl->line, w->b->core);
     derive_look(&eye, w->b->d, dl);
     while (ok && tpu_events_next(&it, &ev)) {
         struct derive_event de = {ev.begin_ps, ev.end_ps, ev.at, ev.name};

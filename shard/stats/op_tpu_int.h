@@ -72,7 +72,7 @@ void tpu_duty_widen(struct tpu_duty *d, int64_t begin_ps, int64_t end_ps);
 void tpu_duty_close(struct tpu_duty *d);
 static inline uint64_t tpu_duty_total(const struct tpu_duty *d)
 {
-    return d->any ? (uint64_t)(d->last_ps - d->first_ps) : 0;
+    return d->any ? (uint64_t)d->last_ps - (uint64_t)d->first_ps : 0;
 }
 
 /* --- tpu_steps.c: what each group was made of --- */

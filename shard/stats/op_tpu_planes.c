@@ -140,12 +140,12 @@ static enum xp_status walk(struct op_build *b, struct device *v, uint32_t n)
     struct sparse_parts parts = {0};
     enum xp_status st = XP_OK;
     for (uint32_t i = 0; st == XP_OK && i < n; i++)
-        if (v[i].sparse)
+        if (v[i].sparse && (st = op_next_core(b)) == XP_OK)
             st = tpu_sparse_core(b, v[i].plane, &records, v[i].core, &v[i].duty);
     if (st == XP_OK)
         st = tpu_sparse_parts(b, &records, &parts);
     for (uint32_t i = 0; st == XP_OK && i < n; i++)
-        if (!v[i].sparse)
+        if (!v[i].sparse && (st = op_next_core(b)) == XP_OK)
             st = tpu_tensor_core(b, v[i].plane, &parts, v[i].core, &v[i].duty);
     vec_free(&records);
     return st;

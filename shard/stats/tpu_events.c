@@ -104,7 +104,7 @@ void tpu_union_close(struct tpu_union *u)
     if (!u->open)
         return;
     u->open = false;
-    u->busy_ps += (uint64_t)(u->end_ps - u->begin_ps);
+    u->busy_ps += (uint64_t)u->end_ps - (uint64_t)u->begin_ps;
     if (!u->spans)
         return;
     struct tpu_span *s = vec_push(u->spans, sizeof *s);

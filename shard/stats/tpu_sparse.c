@@ -34,7 +34,7 @@ static bool find_modules(struct op_build *b, const struct derive_line *dl, struc
 {
     struct tpu_events it;
     struct tpu_event ev;
-    bool ok = tpu_events_open(&it, dl->line, b->scratch);
+    bool ok = tpu_events_open(&it, dl->line, b->core);
     while (ok && tpu_events_next(&it, &ev)) {
         const struct side_stat *core, *start;
         if (!it.has_stats || !(core = side_get(&it.side, STAT_OFFLOAD_CORE_ID)) ||
@@ -153,7 +153,7 @@ static bool sparse_ops(struct sparse_walk *w, const struct derive_line *dl, stru
     struct tpu_events it;
     struct tpu_event ev;
     struct derive_eye eye;
-    bool ok = tpu_events_open(&it, dl->line, w->b->scratch);
+    bool ok = tpu_events_open(&it, dl->line, w->b->core);
     derive_look(&eye, w->b->d, line_of_steps(w->b->d, dl));
     w->module = 0;
     while (ok && tpu_events_next(&it, &ev)) {
@@ -173,7 +173,7 @@ static bool sparse_steps(struct sparse_walk *w, const struct derive_line *dl)
     struct tpu_events it;
     struct tpu_event ev;
     struct derive_eye eye;
-    bool ok = tpu_events_open(&it, dl->line, w->b->scratch);
+    bool ok = tpu_events_open(&it, dl->line, w->b->core);
     derive_look(&eye, w->b->d, dl);
     while (ok && tpu_events_next(&it, &ev)) {
         struct derive_event de = {ev.begin_ps, ev.end_ps, ev.at, ev.name};

@@ -106,7 +106,8 @@ bool tpu_steps_mark(struct tpu_steps *s, int64_t group, struct xp_span name, int
         return false;
     struct op_step *step = &VEC(s->steps, struct op_step)[number];
     /* Of several markers the longest counts. */
-    if (step->marked && end_ps - begin_ps <= step->end_ps - step->begin_ps)
+    if (step->marked &&
+        (uint64_t)end_ps - (uint64_t)begin_ps <= (uint64_t)step->end_ps - (uint64_t)step->begin_ps)
         return true;
     step->marked = true;
     step->name = name;

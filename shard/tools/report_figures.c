@@ -267,7 +267,7 @@ static void pause_row(void *ctx, uint64_t i, struct report_cell *c)
     c[0] = report_of_text(h->name);
     c[1] = report_of_text(core->name);
     c[2] = report_of_i64(x->begin_ps);
-    c[3] = report_of_u64((uint64_t)(x->end_ps - x->begin_ps));
+    c[3] = report_of_u64(figure_length(x->begin_ps, x->end_ps));
     c[4] = x->input       ? report_of_text(XP_SPAN_LIT("input"))
            : h->has_input ? report_of_text(XP_SPAN_LIT("other"))
                           : report_none();

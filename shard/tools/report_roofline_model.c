@@ -96,8 +96,9 @@ static bool sum_steps(struct view *v, const struct op_stats *s, struct xp_arena 
                  i++) {
                 const struct op_step *x = &s->hosts[h].cores[c].steps[i];
                 if (x->marked && x->end_ps > x->begin_ps)
-                    v->steps[n++] = (struct step_sum){x->group, x->name, x->flops,
-                                                      (double)(x->end_ps - x->begin_ps), 1};
+                    v->steps[n++] =
+                        (struct step_sum){x->group, x->name, x->flops,
+                                          (double)figure_length(x->begin_ps, x->end_ps), 1};
             }
     if (!v->steps)
         return false;

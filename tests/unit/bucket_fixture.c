@@ -4,11 +4,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static void run_python(struct fake *f, int out)
 {
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that crashes leaves none behind */
     dup2(out, 1);
     execlp("python3", "python3", "tests/integration/fake_store.py", "--dir",
            tree_path(&f->t, "store"), (char *)NULL);

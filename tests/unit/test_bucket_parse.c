@@ -180,7 +180,9 @@ static char *make_key(EVP_PKEY **key)
     *key = EVP_RSA_gen(2048);
     assert_true(PEM_write_bio_PKCS8PrivateKey(bio, *key, NULL, NULL, 0, NULL, NULL));
     long n = BIO_get_mem_data(bio, &pem);
-    copy = strndup(pem, (size_t)n);
+    copy = calloc(1, (size_t)n + 1);
+    assert_non_null(copy);
+    memcpy(copy, pem, (size_t)n);
     BIO_free(bio);
     return copy;
 }
