@@ -328,8 +328,8 @@ static uint64_t length(const struct vec *spans)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < spans->n; i++)
-        sum += (uint64_t)(VEC(*spans, struct figure_span)[i].end_ps -
-                          VEC(*spans, struct figure_span)[i].begin_ps);
+        sum += figure_length(VEC(*spans, struct figure_span)[i].begin_ps,
+                             VEC(*spans, struct figure_span)[i].end_ps);
     return sum;
 }
 
