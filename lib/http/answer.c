@@ -72,7 +72,8 @@ void answer_problem_json(struct xp_buf *b, int status, const char *code, const c
     xp_json_str(&j, code);
     xp_json_key(&j, "detail");
     xp_json_span(&j, detail);
-    if (offset) {
+    /* Damage has a place, and the first byte is one. */
+    if (offset || status == xp_status_http(XP_CORRUPT)) {
         xp_json_key(&j, "offset");
         xp_json_u64(&j, offset);
     }
