@@ -1,4 +1,5 @@
 #include "server/api.h"
+#include "server/metrics.h"
 #include "server/upstream.h"
 
 #include <stdio.h>
@@ -329,18 +330,6 @@ void api_events(struct ask *ask)
 
 /* --- status --- */
 
-static int64_t resident_bytes(void)
-{
-    long pages = 0, resident = 0;
-    FILE *f = fopen("/proc/self/statm", "re");
-    if (f) {
-        if (fscanf(f, "%ld %ld", &pages, &resident) != 2)
-            resident = 0;
-        fclose(f);
-    }
-    return (int64_t)resident * sysconf(_SC_PAGESIZE);
-}
-
 static void write_shard_stats(struct xp_json *j, struct shard *shard)
 {
     struct shard_stats st;
@@ -380,7 +369,7 @@ void api_status(struct ask *ask)
     key_str(&j, "role", ask->app->upstream ? "frontend" : "all");
     key_str(&j, "location", ask->app->location);
     key_i64(&j, "uptime_ms", (int64_t)((xp_now_ns() - ask->app->started_ns) / 1000000));
-    key_i64(&j, "resident_bytes", resident_bytes());
+    key_i64(&j, "resident_bytes", (int64_t)metrics_resident_bytes());
     if (ask->app->upstream)
         write_upstream_stats(&j, ask->app->upstream);
     else

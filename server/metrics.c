@@ -171,7 +171,7 @@ static uint64_t open_files(void)
     return n > 3 ? n - 3 : 0; /* ".", ".." and the folder itself */
 }
 
-static uint64_t resident(void)
+uint64_t metrics_resident_bytes(void)
 {
     long pages = 0, in_memory = 0;
     FILE *f = fopen("/proc/self/statm", "re");
@@ -190,7 +190,7 @@ static void write_process(const struct metrics *m, struct xp_buf *b)
     xp_buf_fmt(b, "process_cpu_seconds_total %.6f\n",
                (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
                    (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1e6);
-    gauge(b, "process_resident_memory_bytes", resident(), "Resident memory.");
+    gauge(b, "process_resident_memory_bytes", metrics_resident_bytes(), "Resident memory.");
     gauge(b, "process_open_fds", open_files(), "Open files.");
     gauge(b, "process_start_time_seconds", (uint64_t)m->started_s, "Since the epoch.");
 }

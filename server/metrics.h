@@ -32,6 +32,9 @@ void metrics_free(struct metrics *m); /* NULL is fine */
 
 void metrics_answer(struct metrics *m, size_t route, int status, uint64_t ns);
 
+/* Of this process; 0 when the system does not say. */
+uint64_t metrics_resident_bytes(void);
+
 /* The text format, version 0.0.4. */
 void metrics_write(struct metrics *m, const struct metrics_sources *from, struct xp_buf *out);
 

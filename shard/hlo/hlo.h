@@ -40,6 +40,8 @@ enum hlo_opcode {
 };
 
 enum hlo_opcode hlo_opcode_of(struct xp_span text);
+/* Works on each element by itself, whoever asks; copies, constants, map and rng depend on who. */
+bool hlo_opcode_elementwise(enum hlo_opcode op);
 const char *hlo_opcode_text(enum hlo_opcode op); /* "unknown" for HLO_OP_UNKNOWN */
 
 /* PrimitiveType, by its number in the file. */

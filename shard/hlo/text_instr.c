@@ -249,67 +249,11 @@ const struct hlo_instr *hlo_async_wrapped(const struct hlo_module *m, const stru
     return c && only_parameters(m, c) ? &m->instrs[c->root] : NULL;
 }
 
-static const bool elementwise[HLO_OP_COUNT] = {
-    [HLO_OP_ABS] = true,
-    [HLO_OP_ACOS] = true,
-    [HLO_OP_ACOSH] = true,
-    [HLO_OP_ADD] = true,
-    [HLO_OP_AND] = true,
-    [HLO_OP_ASIN] = true,
-    [HLO_OP_ASINH] = true,
-    [HLO_OP_ATAN2] = true,
-    [HLO_OP_ATANH] = true,
-    [HLO_OP_BITCAST_CONVERT] = true,
-    [HLO_OP_CBRT] = true,
-    [HLO_OP_CEIL] = true,
-    [HLO_OP_CLAMP] = true,
-    [HLO_OP_CLZ] = true,
-    [HLO_OP_COMPARE] = true,
-    [HLO_OP_COMPLEX] = true,
-    [HLO_OP_CONSTANT] = true,
-    [HLO_OP_CONVERT] = true,
-    [HLO_OP_COSH] = true,
-    [HLO_OP_COSINE] = true,
-    [HLO_OP_DIVIDE] = true,
-    [HLO_OP_ERF] = true,
-    [HLO_OP_EXPM1] = true,
-    [HLO_OP_EXPONENTIAL] = true,
-    [HLO_OP_FLOOR] = true,
-    [HLO_OP_IMAG] = true,
-    [HLO_OP_IS_FINITE] = true,
-    [HLO_OP_LOG] = true,
-    [HLO_OP_LOG1P] = true,
-    [HLO_OP_LOGISTIC] = true,
-    [HLO_OP_MAP] = true,
-    [HLO_OP_MAXIMUM] = true,
-    [HLO_OP_MINIMUM] = true,
-    [HLO_OP_MULTIPLY] = true,
-    [HLO_OP_NEGATE] = true,
-    [HLO_OP_NOT] = true,
-    [HLO_OP_OR] = true,
-    [HLO_OP_POPCNT] = true,
-    [HLO_OP_POWER] = true,
-    [HLO_OP_REAL] = true,
-    [HLO_OP_REDUCE_PRECISION] = true,
-    [HLO_OP_REMAINDER] = true,
-    [HLO_OP_RNG] = true,
-    [HLO_OP_ROUND_NEAREST_AFZ] = true,
-    [HLO_OP_ROUND_NEAREST_EVEN] = true,
-    [HLO_OP_RSQRT] = true,
-    [HLO_OP_SELECT] = true,
-    [HLO_OP_SHIFT_LEFT] = true,
-    [HLO_OP_SHIFT_RIGHT_ARITHMETIC] = true,
-    [HLO_OP_SHIFT_RIGHT_LOGICAL] = true,
-    [HLO_OP_SIGN] = true,
-    [HLO_OP_SINE] = true,
-    [HLO_OP_SINH] = true,
-    [HLO_OP_SQRT] = true,
-    [HLO_OP_STOCHASTIC_CONVERT] = true,
-    [HLO_OP_SUBTRACT] = true,
-    [HLO_OP_TAN] = true,
-    [HLO_OP_TANH] = true,
-    [HLO_OP_XOR] = true,
-};
+static bool is_elementwise(enum hlo_opcode op)
+{
+    return hlo_opcode_elementwise(op) || op == HLO_OP_CONSTANT || op == HLO_OP_MAP ||
+           op == HLO_OP_RNG;
+}
 
 static bool dilated(const struct hlo_instr *in, uint32_t dim_field)
 {
@@ -340,7 +284,7 @@ void hlo_text_category(const struct hlo_module *m, const struct hlo_instr *in, s
     } else if (in->opcode == HLO_OP_TRANSPOSE || in->opcode == HLO_OP_COPY ||
                in->opcode == HLO_OP_RESHAPE || in->opcode == HLO_OP_DYNAMIC_RESHAPE) {
         xp_buf_str(out, "data formatting");
-    } else if (elementwise[in->opcode]) {
+    } else if (is_elementwise(in->opcode)) {
         xp_buf_str(out, "non-fusion elementwise");
     } else {
         xp_buf_span(out, in->opcode_text);

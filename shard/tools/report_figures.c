@@ -351,3 +351,14 @@ void report_remarks(struct report *r, const struct figures *f)
                     100 * f->hbm.v, f->hbm.note);
     note_hosts(r, f);
 }
+
+void report_straggler(struct report *r, const struct figures *f)
+{
+    if (f->straggler_text[0])
+        report_string(r, "straggler", xp_span_str(f->straggler_text), f->straggler.note);
+    else if (f->straggler.known)
+        report_string(r, "straggler", XP_SPAN_LIT("none"), f->straggler.note);
+    else
+        report_na(r, "straggler", "%s", f->straggler.reason);
+    report_figure(r, "clock_offset", &f->clock, true);
+}

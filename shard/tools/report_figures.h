@@ -12,6 +12,7 @@ void report_figure(struct report *r, const char *id, const struct figure *f, boo
 /* Sets of metrics. */
 void report_environment(struct report *r, const struct figures *f); /* hosts, device, cores */
 void report_steps(struct report *r, const struct figures *f);       /* step times, input share */
+void report_straggler(struct report *r, const struct figures *f);   /* and clock offsets */
 void report_usage(struct report *r, const struct figures *f);       /* idle, rates, peaks */
 
 /* Tables and series. */

@@ -162,17 +162,6 @@ static void tables(struct report *r, struct view *v, struct xp_arena *a)
     report_table_steps(r, v->f);
 }
 
-static void stragglers(struct report *r, const struct figures *f)
-{
-    if (f->straggler_text[0])
-        report_string(r, "straggler", xp_span_str(f->straggler_text), f->straggler.note);
-    else if (f->straggler.known)
-        report_string(r, "straggler", XP_SPAN_LIT("none"), f->straggler.note);
-    else
-        report_na(r, "straggler", "%s", f->straggler.reason);
-    report_figure(r, "clock_offset", &f->clock, true);
-}
-
 static enum xp_status write_report(struct xp_span merged, const struct tool_args *args,
                                    struct report *r, struct xp_error *err)
 {
@@ -190,7 +179,7 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     report_usage(r, f);
     report_figure(r, "collective_fraction", &f->collective, false);
     report_figure(r, "unattributed_fraction", &f->unattributed, false);
-    stragglers(r, f);
+    report_straggler(r, f);
     report_environment(r, f);
     tables(r, v, r->a);
     report_series_steps(r, f);

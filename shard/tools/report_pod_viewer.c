@@ -180,13 +180,7 @@ static void draw(struct report *r, struct view *v, uint32_t wide)
 
 static void straggler(struct report *r, const struct figures *f)
 {
-    if (f->straggler_text[0])
-        report_string(r, "straggler", xp_span_str(f->straggler_text), f->straggler.note);
-    else if (f->straggler.known)
-        report_string(r, "straggler", XP_SPAN_LIT("none"), f->straggler.note);
-    else
-        report_na(r, "straggler", "%s", f->straggler.reason);
-    report_figure(r, "clock_offset", &f->clock, true);
+    report_straggler(r, f);
     if (f->straggler_text[0])
         report_verdict(r, "The others wait for %s.", f->straggler_text);
     else if (f->straggler.known)
