@@ -33,6 +33,45 @@ static void key_bool(struct xp_json *j, const char *key, bool value)
     xp_json_bool(j, value);
 }
 
+/* --- projects --- */
+
+static const char *right_name(enum right right)
+{
+    static const char *const names[] = {"none", "view", "edit", "admin"};
+    return names[right];
+}
+
+void api_projects(struct ask *ask)
+{
+    struct xp_buf body;
+    struct xp_json j;
+    size_t n;
+    const struct project **v = projects_list(ask->app->projects, ask->who, &n);
+    const struct project *first = projects_default(ask->app->projects);
+
+    if (first && project_right(first, ask->who) == RIGHT_NONE)
+        project_unref(first), first = NULL;
+    xp_buf_init(&body, JSON_MAX);
+    xp_json_init(&j, &body);
+    xp_json_obj(&j);
+    key_str(&j, "default", first ? first->name : NULL);
+    xp_json_key(&j, "projects");
+    xp_json_arr(&j);
+    for (size_t i = 0; i < n; i++) {
+        xp_json_obj(&j);
+        key_str(&j, "project", v[i]->name);
+        key_str(&j, "location", v[i]->location);
+        key_str(&j, "right", right_name(project_right(v[i], ask->who)));
+        xp_json_obj_end(&j);
+        project_unref(v[i]);
+    }
+    xp_json_arr_end(&j);
+    xp_json_obj_end(&j);
+    project_unref(first);
+    free(v);
+    ask_json(ask, &body);
+}
+
 /* --- runs --- */
 
 static const char *run_state(const struct run *r)
@@ -65,10 +104,10 @@ static void write_run(struct xp_json *j, const struct run *r)
     xp_json_obj_end(j);
 }
 
-static void write_page(struct xp_json *j, const struct app *app, const struct run_page *page)
+static void write_page(struct xp_json *j, const char *location, const struct run_page *page)
 {
     xp_json_obj(j);
-    key_str(j, "location", app->location);
+    key_str(j, "location", location);
     xp_json_key(j, "runs");
     xp_json_arr(j);
     for (size_t i = 0; i < page->n; i++)
@@ -116,14 +155,14 @@ void api_runs(struct ask *ask)
     size_t limit = 50;
 
     if (page_limit(ask, &limit, &err) != XP_OK ||
-        run_index_list(ask->app->runs, ask_arg(ask, "q"), ask_arg(ask, "page"), limit, &page,
+        run_index_list(ask->project->runs, ask_arg(ask, "q"), ask_arg(ask, "page"), limit, &page,
                        &err) != XP_OK) {
         ask_problem(ask, &err);
         return;
     }
     xp_buf_init(&body, JSON_MAX);
     xp_json_init(&j, &body);
-    write_page(&j, ask->app, &page);
+    write_page(&j, ask->project->location, &page);
     run_page_fini(&page);
     ask_json(ask, &body);
 }
@@ -137,7 +176,7 @@ static bool take_run(struct ask *ask)
     if (name.n == 0)
         xp_fail(&err, XP_BAD_REQUEST, 0, "run is missing: the name of a run");
     else
-        run_index_get(ask->app->runs, name, &ask->run, &err);
+        run_index_get(ask->project->runs, name, &ask->run, &err);
     if (ask->run)
         return true;
     ask_problem(ask, &err);
@@ -322,7 +361,7 @@ void api_events(struct ask *ask)
             return;
         }
     }
-    if (events_add(ask->app->events, ask->ex, ask->run, h, &err) != XP_OK)
+    if (events_add(ask->app->events, ask->ex, ask->project, ask->run, h, &err) != XP_OK)
         ask_problem(ask, &err);
     else
         ask_handed_over(ask);
@@ -367,7 +406,7 @@ void api_status(struct ask *ask)
     key_str(&j, "product", "xprofd");
     key_str(&j, "version", ask->app->version);
     key_str(&j, "role", ask->app->upstream ? "frontend" : "all");
-    key_str(&j, "location", ask->app->location);
+    key_str(&j, "location", ask->project->location);
     key_i64(&j, "uptime_ms", (int64_t)((xp_now_ns() - ask->app->started_ns) / 1000000));
     key_i64(&j, "resident_bytes", (int64_t)metrics_resident_bytes());
     if (ask->app->upstream)

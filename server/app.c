@@ -21,16 +21,16 @@
 #define BUDGET_SHARE 0.6
 
 static const struct route api_routes[] = {
-#define API(path, fn, op) {path, fn, op},
-#define XPROF(path, fn, op)
+#define API(methods, path, fn, op, right) {methods, path, fn, op, right},
+#define XPROF(path, fn, op, right)
 #include "server/routes.def"
 #undef API
 #undef XPROF
 };
 
 static const struct route xprof_routes[] = {
-#define API(path, fn, op)
-#define XPROF(path, fn, op) {path, fn, op},
+#define API(methods, path, fn, op, right)
+#define XPROF(path, fn, op, right) {METHOD_ANY, path, fn, op, right},
 #include "server/routes.def"
 #undef API
 #undef XPROF
@@ -39,24 +39,47 @@ static const struct route xprof_routes[] = {
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 static const char *const route_names[] = {
-#define API(path, fn, op) "api/" path,
-#define XPROF(path, fn, op)
+#define API(methods, path, fn, op, right) "api/" path,
+#define XPROF(path, fn, op, right)
 #include "server/routes.def"
 #undef API
 #undef XPROF
-#define API(path, fn, op)
-#define XPROF(path, fn, op) "xprof/" path,
+#define API(methods, path, fn, op, right)
+#define XPROF(path, fn, op, right) "xprof/" path,
 #include "server/routes.def"
 #undef API
 #undef XPROF
 };
 
-static const struct route *find_route(const struct route *routes, size_t n, struct xp_span path)
+static int method_of(const struct http_exchange *ex)
 {
-    for (size_t i = 0; i < n; i++)
-        if (xp_span_eq(xp_span_str(routes[i].path), path))
-            return &routes[i];
-    return NULL;
+    switch (http_request(ex)->method) {
+    case HTTP_GET:
+    case HTTP_HEAD:
+        return METHOD_READ;
+    case HTTP_POST:
+        return METHOD_POST;
+    case HTTP_DELETE:
+        return METHOD_DELETE;
+    default:
+        return 0;
+    }
+}
+
+/* The row of that path and method; *allowed: the methods of all rows of the path. */
+static const struct route *find_route(const struct route *routes, size_t n, struct xp_span path,
+                                      int method, int *allowed)
+{
+    const struct route *found = NULL;
+    *allowed = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!xp_span_eq(xp_span_str(routes[i].path), path))
+            continue;
+        *allowed |= routes[i].methods;
+        if (routes[i].methods & (method | METHOD_ANY))
+            found = &routes[i];
+    }
+    return found;
 }
 
 /* --- life --- */
@@ -76,10 +99,10 @@ enum xp_status app_new(const struct options *o, const char *version, struct xp_w
     XP_ASSERT(app);
     app->workers = workers;
     app->version = version;
-    app->location = o->logdir;
     app->peaks = o->peaks;
     app->started_ns = xp_now_ns();
-    enum xp_status status = xp_store_open_path(o->logdir, &app->store, err);
+    struct projects_config config = {o->logdir, o->projects, o->default_project};
+    enum xp_status status = projects_new(&config, &app->projects, err);
     if (status == XP_OK && o->ui)
         status = stock_open(o->ui + strlen("stock="), &app->stock, err);
     if (status == XP_OK && o->rpc_key)
@@ -87,15 +110,12 @@ enum xp_status app_new(const struct options *o, const char *version, struct xp_w
     if (status == XP_OK && o->role == ROLE_FRONTEND)
         status = upstream_new(&(struct upstream_config){o->shards, app->keys}, &app->upstream, err);
     if (status != XP_OK) {
-        if (app->store)
-            xp_store_free(app->store);
+        projects_free(app->projects);
         stock_free(app->stock);
         xp_sign_close(app->keys);
         free(app);
         return status;
     }
-    app->runs = run_index_new(&app->store, 1);
-    XP_ASSERT(app->runs);
     if (!app->upstream)
         app->shard = shard_new(workers, app_memory_budget(o));
     app->warm = warm_new();
@@ -122,8 +142,7 @@ void app_free(struct app *app)
     upstream_free(app->upstream);
     xp_sign_close(app->keys);
     warm_free(app->warm);
-    run_index_free(app->runs);
-    xp_store_free(app->store);
+    projects_free(app->projects);
     stock_free(app->stock);
     metrics_free(app->metrics);
     free(app);
@@ -138,15 +157,40 @@ struct metrics *app_metrics(struct app *app, struct metrics_sources *from)
 
 /* --- a request's way --- */
 
-static void problem(struct http_exchange *ex, enum xp_status status, const char *text)
+/* A request, who asks, and the project that it names; until it is answered or an ask is made. */
+struct way {
+    struct app *app;
+    struct http_exchange *ex;
+    const struct who *who;
+    const struct project *project; /* NULL: none is named, or the asker may not see it */
+    enum right right;              /* of who in project */
+};
+
+static void answer_problem(struct http_exchange *ex, enum xp_status status, const char *allow,
+                           const char *text)
 {
     struct http_answer a;
     struct xp_error err;
     xp_fail(&err, status, 0, "%s", text);
     http_answer_problem(&a, &err);
-    if (status == XP_METHOD)
-        http_answer_header(&a, "allow", XP_SPAN_LIT("GET, HEAD"));
+    if (allow)
+        http_answer_header(&a, "allow", xp_span_str(allow));
     http_answer(ex, &a);
+}
+
+static void problem(struct http_exchange *ex, enum xp_status status, const char *text)
+{
+    answer_problem(ex, status, NULL, text);
+}
+
+static void wrong_method(struct http_exchange *ex, int methods)
+{
+    char allow[64];
+    snprintf(allow, sizeof allow, "%s%s%s", methods & METHOD_READ ? ", GET, HEAD" : "",
+             methods & METHOD_POST ? ", POST" : "", methods & METHOD_DELETE ? ", DELETE" : "");
+    answer_problem(ex, XP_METHOD, allow + 2,
+                   methods == METHOD_READ ? "this resource is only read: GET or HEAD"
+                                          : "this resource does not take that method");
 }
 
 static void not_found(struct http_exchange *ex)
@@ -167,22 +211,21 @@ static enum xp_work_next run_ask(void *ctx)
     return XP_WORK_DONE;
 }
 
-static void start(struct app *app, struct http_exchange *ex, const struct route *route,
-                  bool compatible)
+static void start(const struct way *w, const struct route *route, bool compatible)
 {
     struct http_answer a;
     struct xp_error err = {0};
     struct ask *ask;
 
-    if (ask_new(app, ex, route, &ask, &err) != XP_OK) {
+    if (ask_new(w->app, w->ex, route, w->project, w->who, &ask, &err) != XP_OK) {
         http_answer_problem(&a, &err);
-        http_answer(ex, &a);
+        http_answer(w->ex, &a);
         return;
     }
     ask->compatible = compatible;
     ask->number = compatible ? COUNT(api_routes) + (size_t)(route - xprof_routes)
                              : (size_t)(route - api_routes);
-    if (xp_workers_post(app->workers, XP_WORK_QUERY, run_ask, ask) != XP_OK) {
+    if (xp_workers_post(w->app->workers, XP_WORK_QUERY, run_ask, ask) != XP_OK) {
         xp_fail(&err, XP_BUSY, 0, "too many requests are waiting; try again in a moment");
         ask_problem(ask, &err);
     }
@@ -200,87 +243,149 @@ static bool cut(struct xp_span *path, const char *prefix)
 
 static bool is_read(const struct http_exchange *ex)
 {
-    enum http_method m = http_request(ex)->method;
-    return m == HTTP_GET || m == HTTP_HEAD;
+    return method_of(ex) == METHOD_READ;
 }
 
-static void api(struct app *app, struct http_exchange *ex, struct xp_span path)
+/* The reference becomes the way's. A project that the asker may not see is none. */
+static void take_project(struct way *w, const struct project *p)
 {
-    const struct route *route = find_route(api_routes, COUNT(api_routes), path);
-    if (!route)
-        problem(ex, XP_NOT_FOUND, "there is no such endpoint in this API");
-    else if (!is_read(ex))
-        problem(ex, XP_METHOD, "this resource is only read: GET or HEAD");
+    w->right = p ? project_right(p, w->who) : RIGHT_NONE;
+    if (w->right == RIGHT_NONE) {
+        project_unref(p);
+        p = NULL;
+    }
+    w->project = p;
+}
+
+/* Whether the asker may use the route; else it is answered. */
+static bool may(const struct way *w, const struct route *route)
+{
+    if (route->right == RIGHT_NONE || w->right >= route->right)
+        return true;
+    if (!w->project)
+        problem(w->ex, XP_NOT_FOUND, "there is no such project here: they are /p/<project>/");
     else
-        start(app, ex, route, false);
+        problem(w->ex, XP_DENIED, "this takes another right in the project than you have");
+    return false;
+}
+
+static void api(const struct way *w, struct xp_span path)
+{
+    int allowed;
+    const struct route *route =
+        find_route(api_routes, COUNT(api_routes), path, method_of(w->ex), &allowed);
+    if (!allowed)
+        problem(w->ex, XP_NOT_FOUND, "there is no such endpoint in this API");
+    else if (!route)
+        wrong_method(w->ex, allowed);
+    else if (may(w, route))
+        start(w, route, false);
 }
 
 /* XProf ignores one trailing slash. */
-static bool xprof(struct app *app, struct http_exchange *ex, struct xp_span path)
+static bool xprof(const struct way *w, struct xp_span path)
 {
+    int allowed;
     if (path.n && path.p[path.n - 1] == '/')
         path.n--;
-    const struct route *route = find_route(xprof_routes, COUNT(xprof_routes), path);
-    if (route)
-        start(app, ex, route, true);
+    const struct route *route = find_route(xprof_routes, COUNT(xprof_routes), path, 0, &allowed);
+    if (route && may(w, route))
+        start(w, route, true);
     return route != NULL;
 }
 
+/* XProf's pages and routes below data/plugin/profile/ of whatever place. */
+static bool plugin(const struct way *w, struct xp_span path)
+{
+    const struct stock *stock = w->app->stock;
+    return xprof(w, path) || (is_read(w->ex) && stock && stock_answer(stock, w->ex, path, true));
+}
+
 /* What lies below /p/<project>/. */
-static void project(struct app *app, struct http_exchange *ex, struct xp_span path)
+static void below_project(const struct way *w, struct xp_span path)
+{
+    if (cut(&path, "api/v1/"))
+        api(w, path);
+    else if (!w->project)
+        problem(w->ex, XP_NOT_FOUND, "there is no such project here");
+    else if (cut(&path, "data/plugin/profile/")) {
+        if (!plugin(w, path))
+            not_found(w->ex);
+    } else if (!is_read(w->ex))
+        answer_problem(w->ex, XP_METHOD, "GET, HEAD", "a page is only read: GET or HEAD");
+    else if (!pages_answer(w->ex, path))
+        not_found(w->ex);
+}
+
+static void in_project(struct way *w, struct xp_span path)
 {
     const uint8_t *slash = memchr(path.p, '/', path.n);
     struct xp_span name = xp_span_of(path.p, slash ? (size_t)(slash - path.p) : path.n);
+    char to[PROJECT_NAME_MAX + 2];
 
-    if (!xp_span_eq(name, XP_SPAN_LIT("local"))) {
-        problem(ex, XP_NOT_FOUND, "there is no such project here; a directory is \"local\"");
-        return;
+    take_project(w, projects_find(w->app->projects, name));
+    if (slash)
+        below_project(w, xp_span_of(slash + 1, path.n - name.n - 1));
+    else if (!w->project)
+        problem(w->ex, XP_NOT_FOUND, "there is no such project here");
+    else {
+        snprintf(to, sizeof to, "%s/", w->project->name);
+        pages_redirect(w->ex, to);
     }
-    if (!slash) {
-        pages_redirect(ex, "local/");
-        return;
-    }
-    path = xp_span_of(slash + 1, path.n - name.n - 1);
-    if (cut(&path, "api/v1/"))
-        api(app, ex, path);
-    else if (cut(&path, "data/plugin/profile/")) {
-        if (!xprof(app, ex, path))
-            not_found(ex);
-    } else if (!is_read(ex))
-        problem(ex, XP_METHOD, "a page is only read: GET or HEAD");
-    else if (!pages_answer(ex, path))
-        not_found(ex);
+}
+
+/* The page of the default project, the only one there is, or their list. */
+static void first_page(const struct way *w)
+{
+    char to[PROJECT_NAME_MAX + 4];
+    size_t n;
+    const struct project **v = projects_list(w->app->projects, w->who, &n);
+    const struct project *p = w->project ? w->project : n == 1 ? v[0] : NULL;
+
+    snprintf(to, sizeof to, "p/%s/", p ? p->name : "");
+    if (p)
+        pages_redirect(w->ex, to);
+    else
+        pages_projects(w->ex, v, n);
+    for (size_t i = 0; i < n; i++)
+        project_unref(v[i]);
+    free(v);
 }
 
 /* What lies at the root: XProf's routes, its pages if it is told to, and our assets. */
-static void root(struct app *app, struct http_exchange *ex, struct xp_span path)
+static void root(const struct way *w, struct xp_span path)
 {
+    const struct stock *stock = w->project ? w->app->stock : NULL;
     bool below = xp_span_eq(path, XP_SPAN_LIT("data/plugin/profile"));
     if (below)
         path.n = 0;
     else
         below = cut(&path, "data/plugin/profile/");
-    bool page = is_read(ex) && (path.n == 0 || below || memchr(path.p, '.', path.n) ||
-                                (app->stock && xp_span_eq(path, XP_SPAN_LIT("local"))));
+    bool page = is_read(w->ex) && (path.n == 0 || below || memchr(path.p, '.', path.n) ||
+                                   (stock && xp_span_eq(path, XP_SPAN_LIT("local"))));
 
-    if (xprof(app, ex, path) || (page && app->stock && stock_answer(app->stock, ex, path, below)))
+    if (xprof(w, path) || (page && stock && stock_answer(stock, w->ex, path, below)))
         return;
     if (path.n == 0 && !below)
-        pages_redirect(ex, "p/local/");
-    else if (below || !page || !pages_answer(ex, path))
-        not_found(ex);
+        first_page(w);
+    else if (below || !page || !pages_answer(w->ex, path))
+        not_found(w->ex);
 }
 
 void app_handle(void *ctx, struct http_exchange *ex)
 {
-    struct app *app = ctx;
+    struct way w = {.app = ctx, .ex = ex, .who = &who_local};
     struct xp_span path = http_request(ex)->path;
 
     cut(&path, "/");
-    if (cut(&path, "p/"))
-        project(app, ex, path);
-    else if (cut(&path, "api/v1/"))
-        api(app, ex, path);
-    else
-        root(app, ex, path);
+    if (cut(&path, "p/")) {
+        in_project(&w, path);
+    } else {
+        take_project(&w, projects_default(w.app->projects));
+        if (cut(&path, "api/v1/"))
+            api(&w, path);
+        else
+            root(&w, path);
+    }
+    project_unref(w.project);
 }

@@ -61,15 +61,17 @@ struct xp_span ask_arg(const struct ask *ask, const char *name)
 
 static void ask_free(struct ask *ask)
 {
-    if (ask->run)
-        run_unref(ask->run);
+    run_unref(ask->run);
+    project_unref(ask->project);
+    who_unref(ask->who);
     xp_buf_fini(&ask->text);
     atomic_fetch_sub(&ask->app->asks, 1);
     free(ask);
 }
 
 enum xp_status ask_new(struct app *app, struct http_exchange *ex, const struct route *route,
-                       struct ask **out, struct xp_error *err)
+                       const struct project *project, const struct who *who, struct ask **out,
+                       struct xp_error *err)
 {
     const struct http_request *req = http_request(ex);
     struct xp_span tag = http_header(ex, "if-none-match");
@@ -80,6 +82,8 @@ enum xp_status ask_new(struct app *app, struct http_exchange *ex, const struct r
     ask->app = app;
     ask->ex = ex;
     ask->route = route;
+    ask->project = project ? project_ref(project) : NULL;
+    ask->who = who_ref(who);
     ask->began_ns = xp_now_ns();
     ask->gzip = req->accepts_gzip;
     ask->identity = xp_fnv(XP_FNV_INIT, xp_span_str(app->version));

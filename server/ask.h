@@ -1,14 +1,16 @@
 /* server/ask.h - one request under way, from its route to its answer.
  *
- * An ask owns decoded parameters, a reference to the run it is about, and the exchange that
- * waits. It is made on the loop, lives on workers, and ends with exactly one of
- * the ask_answer functions, after which it is gone.
+ * An ask owns decoded parameters, references to the project, to whoever asks and to the run it is
+ * about, and the exchange that waits. It is made on the loop, lives on workers, and ends with
+ * exactly one of the ask_answer functions, after which it is gone.
  */
 #ifndef SERVER_ASK_H
 #define SERVER_ASK_H
 
 #include "lib/base/json_out.h"
 #include "lib/http/http.h"
+#include "server/gate.h"
+#include "server/projects.h"
 #include "server/runs.h"
 #include "shard/shard.h"
 
@@ -18,11 +20,16 @@
 struct ask;
 typedef void (*ask_fn)(struct ask *ask); /* on a worker */
 
+/* Methods of a route. */
+enum { METHOD_READ = 1, METHOD_POST = 2, METHOD_DELETE = 4, METHOD_ANY = 8 };
+
 /* What a route is; rows of routes.def. */
 struct route {
+    int methods;
     const char *path; /* after the prefix, without '/' */
     ask_fn fn;
     enum shard_op op;
+    enum right right; /* RIGHT_NONE: of no project, for whoever may come in */
 };
 
 struct app {
@@ -30,13 +37,12 @@ struct app {
     struct shard *shard;       /* NULL in a frontend, */
     struct upstream *upstream; /* NULL elsewhere */
     struct xp_keyring *keys;   /* for the upstream's asks, or NULL */
-    struct xp_store *store;
-    struct run_index *runs;
+    struct projects *projects;
     struct warm *warm;
     struct events *events;
     struct metrics *metrics;
     struct stock *stock; /* NULL: only our own pages */
-    const char *version, *location;
+    const char *version;
     const char *const *peaks; /* --peak: arguments of every report; NULL-terminated */
     uint64_t started_ns;
     _Atomic int asks;
@@ -56,15 +62,19 @@ struct ask {
     struct shard_arg args[ASK_ARGS_MAX];
     size_t nargs;
     char if_none_match[64];
-    const struct run *run; /* referenced, or NULL */
+    const struct project *project; /* referenced; NULL only where the route's right is RIGHT_NONE */
+    const struct who *who;         /* referenced */
+    const struct run *run;         /* referenced, or NULL */
 };
 
 /* The shard, in this process or another: shard_call (shard.h). */
 void app_call(struct app *app, const struct shard_request *req, shard_answer_fn fn, void *ctx);
 
-/* XP_BAD_REQUEST when the query has too many or too long parameters. Loop thread. */
+/* XP_BAD_REQUEST when the query has too many or too long parameters. References project and who.
+ * Loop thread. */
 enum xp_status ask_new(struct app *app, struct http_exchange *ex, const struct route *route,
-                       struct ask **out, struct xp_error *err);
+                       const struct project *project, const struct who *who, struct ask **out,
+                       struct xp_error *err);
 
 /* The first value of a parameter; p == NULL when absent. */
 struct xp_span ask_arg(const struct ask *ask, const char *name);

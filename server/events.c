@@ -20,6 +20,7 @@ struct client {
     struct client *next;
     struct events *hub;
     struct http_exchange *ex;
+    const struct project *project;
     const struct run *run; /* NULL: it is about the list of runs */
     const struct run_host *host;
     uint64_t runs_version, sent_ns;
@@ -32,6 +33,14 @@ struct client {
     bool failed;        /* got is a problem */
 };
 
+/* What is known of a project's list of runs, while somebody looks. */
+struct list {
+    struct list *next;
+    const struct project *project;
+    uint64_t version, due_ns;
+    bool wanted;
+};
+
 struct events {
     struct app *app;
     pthread_t thread;
@@ -40,7 +49,7 @@ struct events {
     struct client *clients;
     size_t n;
     bool stopping;
-    uint64_t runs_version, runs_due_ns; /* the thread's own */
+    struct list *lists; /* the thread's own */
 };
 
 /* --- what is sent, on the stream's loop --- */
@@ -53,8 +62,8 @@ struct piece {
 
 static void client_free(struct client *c)
 {
-    if (c->run)
-        run_unref(c->run);
+    run_unref(c->run);
+    project_unref(c->project);
     free((void *)c->last.p);
     free((void *)c->got.p);
     free(c);
@@ -133,25 +142,59 @@ static uint64_t runs_version(struct run_index *runs, uint64_t before)
     return h;
 }
 
+/* Projects of an older and a newer table may share their runs. */
+static struct list *list_of(struct events *e, const struct project *p)
+{
+    struct list *l = e->lists;
+    while (l && l->project->runs != p->runs)
+        l = l->next;
+    if (l)
+        return l;
+    l = calloc(1, sizeof *l);
+    XP_ASSERT(l);
+    *l = (struct list){.next = e->lists, .project = project_ref(p)};
+    return e->lists = l;
+}
+
+static void forget_lists(struct events *e)
+{
+    for (struct list **at = &e->lists; *at;) {
+        struct list *l = *at;
+        if (l->wanted) {
+            l->wanted = false;
+            at = &l->next;
+            continue;
+        }
+        *at = l->next;
+        project_unref(l->project);
+        free(l);
+    }
+}
+
 static void look_at_runs(struct events *e, struct client *const *v, size_t n)
 {
-    bool any = false;
-    for (size_t i = 0; i < n; i++)
-        any |= !v[i]->run;
-    uint64_t now = xp_now_ns();
-    if (!any || now < e->runs_due_ns)
-        return;
-    e->runs_version = runs_version(e->app->runs, e->runs_version);
-    uint64_t took = xp_now_ns() - now; /* a list that costs much is looked at less often */
-    e->runs_due_ns = now + RUNS_NS + 10 * took;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i]->run)
+            continue;
+        struct list *l = list_of(e, v[i]->project);
+        uint64_t now = xp_now_ns();
+        l->wanted = true;
+        if (now < l->due_ns)
+            continue;
+        l->version = runs_version(l->project->runs, l->version);
+        uint64_t took = xp_now_ns() - now; /* a list that costs much is looked at less often */
+        l->due_ns = now + RUNS_NS + 10 * took;
+    }
+    forget_lists(e);
 }
 
 static void tell_runs(struct client *c)
 {
     char text[64];
-    if (c->runs_version == c->hub->runs_version)
+    uint64_t version = list_of(c->hub, c->project)->version;
+    if (c->runs_version == version)
         return;
-    c->runs_version = c->hub->runs_version;
+    c->runs_version = version;
     snprintf(text, sizeof text, "{\"version\":\"%016llx\"}", (unsigned long long)c->runs_version);
     send_event(c, "runs", xp_span_str(text));
 }
@@ -357,19 +400,25 @@ void events_free(struct events *e)
         return;
     events_stop(e);
     pthread_join(e->thread, NULL);
+    forget_lists(e);
     pthread_cond_destroy(&e->wake);
     pthread_mutex_destroy(&e->lock);
     free(e);
 }
 
-enum xp_status events_add(struct events *e, struct http_exchange *ex, const struct run *run,
-                          const struct run_host *host, struct xp_error *err)
+enum xp_status events_add(struct events *e, struct http_exchange *ex, const struct project *project,
+                          const struct run *run, const struct run_host *host, struct xp_error *err)
 {
     struct xp_buf none = {0};
     struct client *c = calloc(1, sizeof *c);
 
     XP_ASSERT(c);
-    *c = (struct client){.hub = e, .ex = ex, .run = run, .host = host, .sent_ns = xp_now_ns()};
+    *c = (struct client){.hub = e,
+                         .ex = ex,
+                         .project = project_ref(project),
+                         .run = run,
+                         .host = host,
+                         .sent_ns = xp_now_ns()};
     pthread_mutex_lock(&e->lock);
     bool full = e->n == EVENTS_MAX || e->stopping;
     if (!full) {
@@ -382,6 +431,7 @@ enum xp_status events_add(struct events *e, struct http_exchange *ex, const stru
     pthread_mutex_unlock(&e->lock);
     if (!full)
         return XP_OK;
+    project_unref(project);
     free(c);
     return xp_fail(err, XP_BUSY, 0, "%d event streams are open, no more are served", EVENTS_MAX);
 }

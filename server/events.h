@@ -14,6 +14,7 @@
 #define SERVER_EVENTS_H
 
 #include "lib/http/http.h"
+#include "server/projects.h"
 #include "server/runs.h"
 
 #define EVENTS_MAX 128
@@ -27,9 +28,9 @@ void events_stop(struct events *e);
 void events_free(struct events *e); /* NULL is fine */
 
 /* Opens a stream on the exchange, which becomes ours: about the load of a run's host, or, without
- * a run, about the list of runs. The reference to run becomes ours too. XP_BUSY: there are too
- * many; then nothing was taken. */
-enum xp_status events_add(struct events *e, struct http_exchange *ex, const struct run *run,
-                          const struct run_host *host, struct xp_error *err);
+ * a run, about the project's list of runs. The reference to run becomes ours too. XP_BUSY: there
+ * are too many; then nothing was taken. */
+enum xp_status events_add(struct events *e, struct http_exchange *ex, const struct project *project,
+                          const struct run *run, const struct run_host *host, struct xp_error *err);
 
 #endif

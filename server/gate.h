@@ -36,6 +36,8 @@ struct who {
     size_t n_groups;
 };
 
+extern const struct who who_local, who_nobody;
+
 const struct who *who_ref(const struct who *w);
 void who_unref(const struct who *w); /* NULL is fine */
 

@@ -20,8 +20,13 @@ struct option {
 #define FIELD(f) offsetof(struct options, f)
 
 static const struct option table[] = {
-    {"logdir", "DIR", "directory with profiles, one *.xplane.pb file, gs:// or s3://BUCKET/PREFIX",
-     TEXT, FIELD(logdir), 0, 0},
+    {"logdir", "DIR",
+     "directory with profiles, one *.xplane.pb file, gs:// or s3://BUCKET/PREFIX; repeat", LIST,
+     FIELD(logdir), 0, 0},
+    {"projects", "FILE", "several projects: a table of them, or its gs:// or s3:// object", TEXT,
+     FIELD(projects), 0, 0},
+    {"default-project", "NAME", "the one of /api/v1/ and XProf's routes (local, or the only one)",
+     TEXT, FIELD(default_project), 0, 0},
     {"host", "ADDR", "address to listen on (127.0.0.1)", TEXT, FIELD(host), 0, 0},
     {"port", "N", "port; 0 takes any free one and prints it (8791)", NUMBER, FIELD(port), 0, 65535},
     {"threads", "N", "threads that decode and answer (one a core)", NUMBER, FIELD(threads), 1, 256},
@@ -143,6 +148,8 @@ static bool set_value(const struct option *opt, const char *value, struct option
         *list = value;
         return value[0] ? true : wrong("--%s needs a value", opt->name, "");
     case LIST:
+        if (!value[0])
+            return wrong("--%s needs a value", opt->name, "");
         while (list[n])
             n++;
         if (n == OPTIONS_HOSTS_MAX)
@@ -212,8 +219,12 @@ static bool check(const struct options *o)
     for (int i = 0; o->peaks[i]; i++)
         if (!is_peak(o->peaks[i]))
             return wrong("--peak=%s is not flops=VALUE or hbm=VALUE%s", o->peaks[i], "");
-    if (!o->logdir)
+    if (!o->logdir[0] && !o->projects)
         return wrong("say where the profiles are: xprofd --logdir DIR%s%s", "", "");
+    if (o->logdir[0] && o->projects)
+        return wrong("--projects and --logdir (%s) are not for one process%s", o->logdir[0], "");
+    if (o->default_project && !o->projects)
+        return wrong("--default-project is one of --projects%s%s", "", "");
     if (o->ui && strncmp(o->ui, "stock=", 6) != 0)
         return wrong("--ui=%s is not of the form stock=DIR%s", o->ui, "");
     if (o->bucket_auth && strcmp(o->bucket_auth, "auto") != 0 &&
@@ -240,11 +251,10 @@ enum options_result options_parse(int argc, char **argv, const char *version, st
             if (arg[0] == '-' && arg[1])
                 return wrong("%s is not an option; options begin with --%s", arg, ""),
                        OPTIONS_WRONG;
-            if (o->logdir)
-                return wrong("there is one place for profiles, but %s and %s were given", o->logdir,
-                             arg),
+            if (o->logdir[0])
+                return wrong("%s and %s: several places are --logdir each", o->logdir[0], arg),
                        OPTIONS_WRONG;
-            o->logdir = arg;
+            o->logdir[0] = arg;
             continue;
         }
         const struct option *opt = find(arg + 2, eq ? (size_t)(eq - arg - 2) : strlen(arg + 2));

@@ -19,10 +19,13 @@ enum options_role { ROLE_ALL, ROLE_FRONTEND, ROLE_SHARD };
 
 struct options {
     enum options_role role; /* the word before the options */
-    const char *logdir;     /* directory, one file, or a bucket */
+    const char
+        *logdir[OPTIONS_HOSTS_MAX + 1]; /* directory, one file, or a bucket; NULL-terminated */
+    const char *projects;               /* their table, in place of logdir; or NULL */
+    const char *default_project;        /* the one of /api/v1/; or NULL */
     const char *host;
-    const char *allow_hosts[OPTIONS_HOSTS_MAX + 1]; /* NULL-terminated */
-    const char *peaks[OPTIONS_HOSTS_MAX + 1];       /* KEY=VALUE, likewise */
+    const char *allow_hosts[OPTIONS_HOSTS_MAX + 1];
+    const char *peaks[OPTIONS_HOSTS_MAX + 1]; /* KEY=VALUE */
     const char *tls_cert, *tls_key;
     const char *log_level;
     const char *ui;       /* "stock=DIR", or NULL */

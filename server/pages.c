@@ -11,6 +11,13 @@ static const char policy[] =
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'";
 
+/* Of pages without scripts, whose style is in them. */
+static const char plain_policy[] =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'";
+
+#define PLAIN_MAX ((size_t)1 << 20)
+
 static void answer_asset(struct http_exchange *ex, const struct static_asset *asset, bool page)
 {
     struct http_answer a;
@@ -45,6 +52,38 @@ bool pages_answer(struct http_exchange *ex, struct xp_span path)
         return false;
     answer_asset(ex, asset, page || xp_span_eq(path, XP_SPAN_LIT("index.html")));
     return true;
+}
+
+static void begin_plain(struct xp_buf *b, const char *title)
+{
+    xp_buf_init(b, PLAIN_MAX);
+    xp_buf_fmt(b,
+               "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">"
+               "<meta name=\"viewport\" content=\"width=device-width\"><title>%s</title>"
+               "<style>:root{color-scheme:light dark;font:16px/1.6 system-ui,sans-serif}"
+               "body{max-width:40rem;margin:3rem auto;padding:0 1rem}</style><h1>%s</h1>",
+               title, title);
+}
+
+static void end_plain(struct http_exchange *ex, int status, struct xp_buf *b)
+{
+    struct http_answer a;
+    http_answer_init(&a, status, "text/html; charset=utf-8");
+    a.cache_control = "private, no-store";
+    http_answer_header(&a, "content-security-policy", xp_span_str(plain_policy));
+    http_answer_body(&a, b);
+    http_answer(ex, &a);
+}
+
+void pages_projects(struct http_exchange *ex, const struct project *const *v, size_t n)
+{
+    struct xp_buf b;
+    begin_plain(&b, "Projects");
+    xp_buf_str(&b, n ? "<ul>" : "<p>There is no project here that you may see.");
+    for (size_t i = 0; i < n; i++) /* a name needs no escaping */
+        xp_buf_fmt(&b, "<li><a href=\"p/%s/\">%s</a>", v[i]->name, v[i]->name);
+    xp_buf_str(&b, n ? "</ul>" : "</p>");
+    end_plain(ex, 200, &b);
 }
 
 void pages_redirect(struct http_exchange *ex, const char *to)

@@ -3,11 +3,16 @@
 #define SERVER_PAGES_H
 
 #include "lib/http/http.h"
+#include "server/projects.h"
 
 /* path: below the project, without a leading '/': "" and names without a dot are the page
  * (a reload of any view works), "assets/..." an asset. False when it is neither. */
 bool pages_answer(struct http_exchange *ex, struct xp_span path);
 
+/* The list of these projects. */
+void pages_projects(struct http_exchange *ex, const struct project *const *v, size_t n);
+
+/* to is relative to what was asked for. */
 void pages_redirect(struct http_exchange *ex, const char *to);
 
 #endif

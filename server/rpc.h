@@ -25,6 +25,7 @@
 #include "lib/cluster/sign.h"
 #include "lib/http/http.h"
 #include "server/metrics.h"
+#include "server/projects.h"
 #include "shard/shard.h"
 
 #define RPC_ASK_PATH "/rpc/v1/ask"
@@ -43,10 +44,10 @@ struct rpc_ask {
     struct shard_arg *args;
 };
 
-/* stores: those that may be read, by xp_store_name. XP_BAD_REQUEST for bytes that are no RpcAsk
- * or name an unknown operation, XP_NOT_FOUND for an unknown root. */
-enum xp_status rpc_read(struct xp_span bytes, struct xp_store *const *stores, size_t nstores,
-                        struct rpc_ask *ask, struct xp_error *err);
+/* Only roots of projects may be read, by xp_store_name. XP_BAD_REQUEST for bytes that are no RpcAsk
+ * or name an unknown operation, XP_NOT_FOUND for an unknown root. May block (projects_store). */
+enum xp_status rpc_read(struct xp_span bytes, struct projects *projects, struct rpc_ask *ask,
+                        struct xp_error *err);
 void rpc_ask_fini(struct rpc_ask *ask);
 
 /* The content type as a string that lives for ever: answers of the shard refer to static ones. */
@@ -59,8 +60,7 @@ struct rpc_server;
 struct rpc_config {
     const char *identity, *version;
     struct shard *shard;
-    struct xp_store *const *stores;
-    size_t nstores;
+    struct projects *projects;
     const struct xp_keyring *keys; /* NULL: asks need no signature */
     struct xp_workers *workers;    /* where asks are read */
     struct metrics *metrics;       /* answers count for its first route */

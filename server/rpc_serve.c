@@ -112,7 +112,7 @@ static enum xp_work_next run_ask(void *ctx)
         refuse(ask, 403, "the signature is missing, wrong or too old\n");
         return XP_WORK_DONE;
     }
-    if (rpc_read(req->body, c->stores, c->nstores, &ask->rpc, &err) != XP_OK) {
+    if (rpc_read(req->body, c->projects, &ask->rpc, &err) != XP_OK) {
         answer_error(ask, &err);
         return XP_WORK_DONE;
     }

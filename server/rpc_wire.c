@@ -89,14 +89,6 @@ static enum xp_status find_op(const char *name, enum shard_op *op, struct xp_err
                    name);
 }
 
-static struct xp_store *find_store(struct xp_store *const *stores, size_t n, const char *root)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!strcmp(xp_store_name(stores[i]), root))
-            return stores[i];
-    return NULL;
-}
-
 /* Bytes of a name as a string; they hold no NUL in an honest message. */
 static enum xp_status read_name(ProtobufCBinaryData d, const char **out, struct xp_error *err)
 {
@@ -107,16 +99,19 @@ static enum xp_status read_name(ProtobufCBinaryData d, const char **out, struct 
     return strlen(copy) == d.len ? XP_OK : xp_fail(err, XP_BAD_REQUEST, 0, "a name holds a NUL");
 }
 
-static enum xp_status read_objects(const Xprofd__RpcAsk *m, struct xp_store *const *stores,
-                                   size_t nstores, struct rpc_ask *ask, struct xp_error *err)
+static enum xp_status read_objects(const Xprofd__RpcAsk *m, struct projects *projects,
+                                   struct rpc_ask *ask, struct xp_error *err)
 {
+    struct xp_store *last = NULL;
     ask->objects = must_alloc(m->n_objects * sizeof *ask->objects);
     ask->req.objects = ask->objects;
     for (size_t i = 0; i < m->n_objects; i++) {
         const Xprofd__RpcObject *o = m->objects[i];
         struct shard_object *to = &ask->objects[i];
         ask->req.nobjects = i + 1;
-        to->store = find_store(stores, nstores, o->root);
+        if (!last || strcmp(xp_store_name(last), o->root) != 0)
+            last = projects_store(projects, o->root);
+        to->store = last;
         if (!to->store)
             return xp_fail(err, XP_NOT_FOUND, 0, "this shard was not given the root \"%.200s\"",
                            o->root);
@@ -129,8 +124,8 @@ static enum xp_status read_objects(const Xprofd__RpcAsk *m, struct xp_store *con
     return XP_OK;
 }
 
-enum xp_status rpc_read(struct xp_span bytes, struct xp_store *const *stores, size_t nstores,
-                        struct rpc_ask *ask, struct xp_error *err)
+enum xp_status rpc_read(struct xp_span bytes, struct projects *projects, struct rpc_ask *ask,
+                        struct xp_error *err)
 {
     Xprofd__RpcAsk *m = xprofd__rpc_ask__unpack(NULL, bytes.n, bytes.p);
     *ask = (struct rpc_ask){.message = m};
@@ -146,7 +141,7 @@ enum xp_status rpc_read(struct xp_span bytes, struct xp_store *const *stores, si
                                xp_span_of(m->args[i]->value.data, m->args[i]->value.len)};
     ask->req.args = ask->args;
     ask->req.nargs = m->n_args;
-    return read_objects(m, stores, nstores, ask, err);
+    return read_objects(m, projects, ask, err);
 }
 
 void rpc_ask_fini(struct rpc_ask *ask)

@@ -8,7 +8,7 @@
 #include "server/app.h"
 
 struct shard_role {
-    struct xp_store *store;
+    struct projects *projects;
     struct xp_keyring *keys;
     struct shard *shard;
     struct rpc_server *rpc;
@@ -26,7 +26,8 @@ enum xp_status shard_role_new(const struct options *o, const char *version,
     char host[128] = "shard";
 
     XP_ASSERT(r);
-    enum xp_status status = xp_store_open_path(o->logdir, &r->store, err);
+    struct projects_config config = {o->logdir, o->projects, NULL};
+    enum xp_status status = projects_new(&config, &r->projects, err);
     if (status == XP_OK && o->rpc_key)
         status = xp_sign_open(o->rpc_key, &r->keys, err);
     if (status != XP_OK) {
@@ -40,15 +41,14 @@ enum xp_status shard_role_new(const struct options *o, const char *version,
         snprintf(r->identity, sizeof r->identity, "%s:%d", host, (int)o->port);
     r->shard = shard_new(workers, app_memory_budget(o));
     r->metrics = metrics_new(route_names, 1);
-    struct rpc_config config = {.identity = r->identity,
-                                .version = version,
-                                .shard = r->shard,
-                                .stores = &r->store,
-                                .nstores = 1,
-                                .keys = r->keys,
-                                .workers = workers,
-                                .metrics = r->metrics};
-    r->rpc = rpc_server_new(&config);
+    struct rpc_config rpc = {.identity = r->identity,
+                             .version = version,
+                             .shard = r->shard,
+                             .projects = r->projects,
+                             .keys = r->keys,
+                             .workers = workers,
+                             .metrics = r->metrics};
+    r->rpc = rpc_server_new(&rpc);
     *out = r;
     return XP_OK;
 }
@@ -59,7 +59,7 @@ void shard_role_free(struct shard_role *r)
         return;
     rpc_server_free(r->rpc);
     shard_free(r->shard);
-    xp_store_free(r->store);
+    projects_free(r->projects);
     xp_sign_close(r->keys);
     metrics_free(r->metrics);
     free(r);

@@ -65,7 +65,7 @@ void xprof_runs(struct ask *ask)
     struct run_names names = {0};
     struct run_scope scope = scope_of(ask);
 
-    if (run_index_compat_list(ask->app->runs, &scope, &names, &err) != XP_OK) {
+    if (run_index_compat_list(ask->project->runs, &scope, &names, &err) != XP_OK) {
         answer_error(ask, &err);
         return;
     }
@@ -86,7 +86,7 @@ static enum found find_run(struct ask *ask, struct xp_error *err)
         ask_text(ask, 500, text_type, XP_SPAN_LIT("the parameter run is missing"));
         return ANSWERED;
     }
-    enum xp_status status = run_index_compat_get(ask->app->runs, &scope, name, &ask->run, err);
+    enum xp_status status = run_index_compat_get(ask->project->runs, &scope, name, &ask->run, err);
     if (status == XP_OK)
         return FOUND;
     if (status == XP_NOT_FOUND)

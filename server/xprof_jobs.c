@@ -50,10 +50,10 @@ static bool find_session(struct ask *ask, bool *answered)
     struct run_scope scope = {ask_arg(ask, "session_path"), {0}};
     struct xp_error err = {0};
     struct run_names names = {0};
-    enum xp_status status = run_index_compat_list(ask->app->runs, &scope, &names, &err);
+    enum xp_status status = run_index_compat_list(ask->project->runs, &scope, &names, &err);
     if (status == XP_OK && names.n == 1)
-        status =
-            run_index_compat_get(ask->app->runs, &scope, xp_span_str(names.v[0]), &ask->run, &err);
+        status = run_index_compat_get(ask->project->runs, &scope, xp_span_str(names.v[0]),
+                                      &ask->run, &err);
     else if (status == XP_OK)
         status = XP_NOT_FOUND;
     run_names_fini(&names);

@@ -22,7 +22,7 @@ static void values_follow_by_equals_sign_or_as_the_next_word(void **state)
     struct options o;
     (void)state;
     assert_int_equal(parse(&o, "--logdir", "d", "--port=0"), OPTIONS_OK);
-    assert_string_equal(o.logdir, "d");
+    assert_string_equal(o.logdir[0], "d");
     assert_int_equal(o.port, 0);
     assert_string_equal(o.host, "127.0.0.1");
 }
@@ -32,7 +32,7 @@ static void a_bare_word_is_the_place_of_the_profiles(void **state)
     struct options o;
     (void)state;
     assert_int_equal(parse(&o, "x.xplane.pb", NULL, NULL), OPTIONS_OK);
-    assert_string_equal(o.logdir, "x.xplane.pb");
+    assert_string_equal(o.logdir[0], "x.xplane.pb");
     assert_int_equal(parse(&o, "a", "b", NULL), OPTIONS_WRONG);
 }
 
