@@ -124,6 +124,63 @@ describe("the pages of tools", { skip: reason || false, timeout: 240_000 }, () =
     await close();
   });
 
+  test("steps chosen in a chart, or a time in the timeline, are what every page is about", async () => {
+    const asked = [];
+    const { page, check, close } = await openWith((q) => {
+      asked.push(q);
+      const part = q.get("steps") ?? q.get("t0");
+      return { ...everything({ tool: q.get("tool"), hosts: ["w-0"] }), ...(part && q.get("tool") !== "roofline_model" ? { range: { part } } : {}) };
+    });
+    const chip = page.locator(".range-chip");
+    const param = (k) => new URL(page.url()).searchParams.get(k);
+    await page.goto(`${base}overview_page?run=${PLAIN}&host=w-0`);
+    await ready(page);
+    assert.equal(await chip.count(), 0);
+    const plot = await page.locator(".chart .plot").first().boundingBox();
+    await page.mouse.move(plot.x + plot.width * 0.4, plot.y + 80);
+    await page.mouse.down();
+    await page.mouse.move(plot.x + plot.width * 0.6, plot.y + 90, { steps: 5 });
+    await page.mouse.up();
+    await waitFor("the steps are in the address", () => /^\d+-\d+$/.test(param("steps") ?? ""));
+    const steps = param("steps");
+    await ready(page);
+    assert.match(await chip.innerText(), new RegExp(`only steps ${steps.replace("-", " to ")}`));
+    await waitFor("the server was asked for them", () => asked.some((q) => q.get("tool") === "overview_page" && q.get("steps") === steps));
+    // A page whose answer is about the whole run does not claim otherwise.
+    await page.click(".rail a[href*='/roofline_model?']");
+    await ready(page);
+    await page.waitForSelector(".range-chip.ignored");
+    assert.equal(param("steps"), steps);
+    assert.match(await page.locator(".data .go").first().getAttribute("href"), new RegExp(`&steps=${steps}`));
+    await chip.locator("button").click();
+    await waitFor("the whole run again", async () => param("steps") === null && (await chip.count()) === 0);
+
+    // By keys.
+    await page.goto(`${base}overview_page?run=${PLAIN}&host=w-0`);
+    await ready(page);
+    await page.locator(".chart .plot").first().focus();
+    for (const key of ["ArrowRight", "ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight", "Enter"]) await page.keyboard.press(key);
+    await waitFor("three steps", () => param("steps") === "1-3");
+
+    // From the timeline to the pages, and back.
+    await page.goto(`${base}trace?run=${PLAIN}&host=w-0&a=1000000..5000000&op=name%202`);
+    await page.click("text=All pages: only this time");
+    await waitFor("the time is in the address", () => param("range") === "1000000..5000000");
+    assert.match(await chip.innerText(), /only 4\.000 µs/);
+    assert.equal(param("op"), "name 2");
+    await page.click(".rail a[href*='/hlo_stats?']");
+    await ready(page);
+    assert.equal(param("range"), "1000000..5000000");
+    assert.ok(asked.some((q) => q.get("tool") === "hlo_stats" && q.get("t0") === "1000000" && q.get("t1") === "5000000"));
+    await page.screenshot({ path: join(shots, "range-light.png") });
+    await page.goBack();
+    await page.waitForSelector(".drawing canvas");
+    await chip.locator("button").click();
+    await waitFor("the whole run", () => param("range") === null);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
   test("a table of 50,000 rows filters, sorts, hides columns and keeps it all in the address", async () => {
     const whole = opTable(50_000);
     const big = { ...whole, columns: whole.columns.slice(0, 7), rows: whole.rows.map((r) => r.slice(0, 7)) };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { elsewhere, formatTool, parseTool, timelineHref, toolHref } from "../src/model/toolurl";
+import { elsewhere, formatSteps, formatTool, parseSteps, parseTool, rangeArguments, timelineHref, toolHref } from "../src/model/toolurl";
 import { tools } from "../src/model/tools";
 
 test("the address of a tool is read and written without loss", () => {
@@ -38,4 +38,23 @@ test("each tool has a key of its own, and none is one of the shell's", () => {
   const keys = tools.map((t) => t.key);
   expect(new Set(keys).size).toBe(keys.length);
   expect(keys.filter((k) => k === "a" || k === "v")).toEqual([]);
+});
+
+test("a part of the run goes along to every page and to the server", () => {
+  const range = parseTool("?run=r&range=-5..900&q=x");
+  expect(elsewhere(range)).toBe("?run=r&range=-5..900");
+  expect(toolHref("/p/l/", "trace", range)).toBe("/p/l/trace?run=r&range=-5..900");
+  expect(rangeArguments(range)).toEqual({ t0: "-5", t1: "900" });
+  expect(timelineHref("/p/l/", range, { begin: null })).toContain("&range=-5..900");
+  const steps = parseTool("?run=r&steps=10-20");
+  expect(elsewhere(steps)).toBe("?run=r&steps=10-20");
+  expect(rangeArguments(steps)).toEqual({ steps: "10-20" });
+  expect(rangeArguments(parseTool("?run=r"))).toEqual({});
+});
+
+test("a part of the run that is none is left out", () => {
+  for (const bad of ["range=9..1", "range=x", "steps=5-1", "steps=a-b", "steps=-1", "range="])
+    expect(elsewhere(parseTool(`?run=r&${bad}`))).toBe("?run=r");
+  expect(parseSteps("7")).toEqual({ first: 7, last: 7 });
+  expect([formatSteps(9, 4), formatSteps(4, 4)]).toEqual(["4-9", "4"]);
 });

@@ -17,6 +17,7 @@ export interface Report {
   text: string | null;
   notes: Note[];
   links?: { table: string; column: string }[];
+  range?: unknown; // there when the report is about a part of the run only
 }
 
 export interface MissingHost {
@@ -100,6 +101,6 @@ export function asReport(got: Partial<Report>): Report {
     tool: got.tool ?? "", title: got.title ?? "", question: got.question ?? "",
     hosts: list(got.hosts), missing_hosts: list(got.missing_hosts), verdict: got.verdict ?? null,
     metrics: list(got.metrics), tables: list(got.tables), series: list(got.series),
-    tree: got.tree ?? null, text: got.text ?? null, notes: list(got.notes), links: list(got.links),
+    tree: got.tree ?? null, text: got.text ?? null, notes: list(got.notes), links: list(got.links), range: got.range ?? null,
   };
 }

@@ -1,11 +1,12 @@
 // A heat map: rows by columns, on a canvas, so that hundreds of hosts and thousands of steps stay one picture.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { Series } from "../api/report";
+import type { Cell, Series } from "../api/report";
 import { dark } from "../model/theme";
 import { matrixOf, rowOrder, type Order } from "../model/matrix";
 import { show } from "../model/units";
 import { useWidth } from "../widgets/size";
+import { SpanBand, useSpan } from "./span";
 import { shorten } from "./xy";
 
 const LABELS = 150;
@@ -24,7 +25,9 @@ function rgbOf(share: number, isDark: boolean): [number, number, number] {
   return stops[i]!.map((v, k) => Math.round(v + (stops[i + 1]![k]! - v) * f)) as [number, number, number];
 }
 
-export function HeatMap({ s, onRow }: { s: Series; onRow?: (name: string) => void }) {
+export function HeatMap({ s, onRow, onSpan }: {
+  s: Series; onRow?: (name: string) => void; onSpan?: (a: Cell | undefined, b: Cell | undefined) => void;
+}) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useWidth(box, 640);
@@ -66,7 +69,9 @@ export function HeatMap({ s, onRow }: { s: Series; onRow?: (name: string) => voi
     const line = Math.floor((e.clientY - r.top) / row);
     at.value = column >= 0 && column < m.columns && line >= 0 && line < m.rows ? { row: line, column } : null;
   };
+  const span = useSpan(onSpan && ((a, b) => onSpan(s.points[a]?.[0], s.points[b]?.[0])));
   const keys = (e: KeyboardEvent): void => {
+    if (span.key(e, at.peek()?.column ?? -1)) e.preventDefault();
     const move: Record<string, [number, number]> = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     const d = move[e.key];
     if (!d) return;
@@ -75,6 +80,7 @@ export function HeatMap({ s, onRow }: { s: Series; onRow?: (name: string) => voi
     at.value = {
       row: Math.min(m.rows - 1, Math.max(0, now.row + d[0])), column: Math.min(m.columns - 1, Math.max(0, now.column + d[1])),
     };
+    span.extend(at.peek()!.column);
   };
   if (m.rows === 0 || m.columns === 0) return <p class="none">No values.</p>;
   const every = Math.max(1, Math.ceil(14 / row));
@@ -101,7 +107,7 @@ export function HeatMap({ s, onRow }: { s: Series; onRow?: (name: string) => voi
       </div>
       <div
         ref={box} class="plot heat-plot" tabIndex={0} role="img" onKeyDown={keys} style={{ height: `${height + TOP + 4}px` }}
-        aria-label={`${s.title}: ${m.rows} rows, ${m.columns} columns, ${s.y.label} from ${show(m.low, s.y.unit)} to ${show(m.high, s.y.unit)}. Arrow keys go through it.`}
+        aria-label={`${s.title}: ${m.rows} rows, ${m.columns} columns, ${s.y.label} from ${show(m.low, s.y.unit)} to ${show(m.high, s.y.unit)}. Arrow keys go through it.${onSpan ? " With Shift they choose columns, Enter takes them." : ""}`}
       >
         <svg width={width.value} height={height + TOP} aria-hidden="true">
           {rows.map((r, k) => k % every === 0 && (
@@ -110,11 +116,16 @@ export function HeatMap({ s, onRow }: { s: Series; onRow?: (name: string) => voi
           {s.points.map((p, i) => i % ticks === 0 && (
             <text key={i} class="tick" x={LABELS + (i + 0.5) * (inner / m.columns)} y={14} text-anchor="middle">{show(p[0], s.x.unit)}</text>
           ))}
+          {span.from.value >= 0 && span.to.value >= 0 && (
+            <SpanBand a={LABELS + (span.from.value + 0.5) * (inner / m.columns)} b={LABELS + (span.to.value + 0.5) * (inner / m.columns)} pad={inner / m.columns / 2} top={TOP} tall={height} />
+          )}
           {here && <rect class="heat-cursor" x={LABELS + here.column * (inner / m.columns)} y={TOP + here.row * row} width={inner / m.columns} height={row} />}
         </svg>
         <canvas
           ref={canvas} style={{ left: `${LABELS}px`, top: `${TOP}px`, width: `${inner}px`, height: `${height}px` }}
-          onPointerMove={find} onPointerLeave={() => (at.value = null)} onClick={() => name && onRow?.(name)}
+          onPointerDown={(e) => (find(e), span.down(e, at.peek()?.column ?? -1))}
+          onPointerMove={(e) => (find(e), span.extend(at.peek()?.column ?? -1))} onPointerLeave={() => (at.value = null)}
+          onPointerUp={() => span.up()} onPointerCancel={() => span.cancel()} onClick={() => name && !span.took() && onRow?.(name)}
         />
         {here && (
           <div class="chart-tip" role="status" style={{

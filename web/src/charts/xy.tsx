@@ -6,6 +6,7 @@ import { asNumber, exact, show } from "../model/units";
 import { useWidth } from "../widgets/size";
 import { seriesColours } from "./colours";
 import { linearAxis, thin } from "./scale";
+import { SpanBand, useSpan } from "./span";
 
 const LEFT = 62;
 const RIGHT = 12;
@@ -14,7 +15,9 @@ const BOTTOM = 40;
 const HEIGHT = 250;
 const MANY = 240; // bars; beyond these they become an area
 
-export function XyChart({ s, href, height = HEIGHT }: { s: Series; href?: (point: readonly Cell[]) => string; height?: number }) {
+export function XyChart({ s, href, onSpan, height = HEIGHT }: {
+  s: Series; href?: (point: readonly Cell[]) => string; onSpan?: (a: Cell | undefined, b: Cell | undefined) => void; height?: number;
+}) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box, 640);
   const at = useSignal(-1);
@@ -45,13 +48,16 @@ export function XyChart({ s, href, height = HEIGHT }: { s: Series; href?: (point
     for (let i = 1; i < points.length; i++) if (Math.abs(sx(i) - px) < Math.abs(sx(best) - px)) best = i;
     return best;
   };
+  const span = useSpan(onSpan && ((a, b) => onSpan(points[a]?.[0], points[b]?.[0])));
   const keys = (e: KeyboardEvent): void => {
     const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
+    if (span.key(e, at.peek())) e.preventDefault();
     if (step) {
       e.preventDefault();
       at.value = Math.min(points.length - 1, Math.max(0, at.peek() + step));
+      span.extend(at.peek());
     } else if (e.key === "Escape") at.value = -1;
-    else if (e.key === "Enter" && at.peek() >= 0 && href) open(points[at.peek()]!);
+    else if (e.key === "Enter" && !e.defaultPrevented && at.peek() >= 0 && href) open(points[at.peek()]!);
   };
   const open = (point: readonly Cell[]): void => {
     const to = href?.(point);
@@ -65,9 +71,11 @@ export function XyChart({ s, href, height = HEIGHT }: { s: Series; href?: (point
       <Legend s={s} colours={colours} off={off.value} flip={(i) => (off.value = flipped(off.peek(), i))} />
       <div
         ref={box} class="plot" tabIndex={0} role="img" onKeyDown={keys}
-        aria-label={`${s.title}: ${points.length} points, ${s.y.label} from ${show(low, s.y.unit)} to ${show(high, s.y.unit)}. Arrow keys go through them.`}
-        onPointerMove={(e) => (at.value = nearest(e.clientX))} onPointerLeave={() => (at.value = -1)}
-        onClick={() => here && open(here)}
+        aria-label={`${s.title}: ${points.length} points, ${s.y.label} from ${show(low, s.y.unit)} to ${show(high, s.y.unit)}. Arrow keys go through them.${onSpan ? " With Shift they choose several, Enter takes them." : ""}`}
+        onPointerDown={(e) => span.down(e, nearest(e.clientX))}
+        onPointerMove={(e) => span.extend((at.value = nearest(e.clientX)))} onPointerLeave={() => (at.value = -1)}
+        onPointerUp={() => span.up()} onPointerCancel={() => span.cancel()}
+        onClick={() => here && !span.took() && open(here)}
       >
         <svg width={width.value} height={height} aria-hidden="true">
           {y.ticks.map((t) => (
@@ -90,9 +98,10 @@ export function XyChart({ s, href, height = HEIGHT }: { s: Series; href?: (point
             ))
             : points.map((_, i) => i % every === 0 && <text key={i} class="tick" x={sx(i)} y={TOP + tall + 16} text-anchor="middle">{shorten(label(i), 22)}</text>)}
           <line class="base" x1={LEFT} x2={LEFT + inner} y1={sy(Math.max(0, y.min))} y2={sy(Math.max(0, y.min))} />
+          {span.from.value >= 0 && span.to.value >= 0 && <SpanBand a={sx(span.from.value)} b={sx(span.to.value)} pad={numericX ? 0 : slot / 2} top={TOP} tall={tall} />}
           {here && <line class="cursor-line" x1={sx(at.value)} x2={sx(at.value)} y1={TOP} y2={TOP + tall} />}
         </svg>
-        {here && <Tip s={s} point={here} on={on} colours={colours} x={sx(at.value)} width={width.value} href={Boolean(href?.(here))} />}
+        {here && <Tip s={s} point={here} on={on} colours={colours} x={sx(at.value)} width={width.value} href={Boolean(href?.(here))} span={Boolean(onSpan)} />}
       </div>
       {here && href?.(here) && <a id={anchorId(s)} class="unseen" tabIndex={-1} href={href(here)}>Show it in the timeline</a>}
     </figure>
@@ -225,8 +234,8 @@ function Legend({ s, colours, off, flip }: { s: Series; colours: readonly string
   );
 }
 
-function Tip({ s, point, on, colours, x, width, href }: {
-  s: Series; point: readonly Cell[]; on: readonly number[]; colours: readonly string[]; x: number; width: number; href: boolean;
+function Tip({ s, point, on, colours, x, width, href, span }: {
+  s: Series; point: readonly Cell[]; on: readonly number[]; colours: readonly string[]; x: number; width: number; href: boolean; span: boolean;
 }) {
   const left = x > width * 0.6;
   const values = on.map((i) => ({ i, v: point[i + 1] })).filter(({ v }) => s.kind !== "stack" || asNumber(v) !== 0);
@@ -244,6 +253,7 @@ function Tip({ s, point, on, colours, x, width, href }: {
         {sum !== null && <div class="sum"><dt>Together</dt><dd>{show(sum, s.y.unit)}</dd></div>}
       </dl>
       {href && <p class="ago">Click: show it in the timeline</p>}
+      {span && <p class="ago">Drag: all pages for these steps only</p>}
     </div>
   );
 }

@@ -2,7 +2,7 @@
 // chosen op, the hosts and the window follow from tool to tool.
 import type { Int } from "../api/json";
 import { big } from "../api/json";
-import { emptyTrace, formatTrace } from "./url";
+import { emptyTrace, formatTrace, parseRange } from "./url";
 import { TIMELINE } from "./tools";
 
 export interface ToolUrl {
@@ -11,12 +11,14 @@ export interface ToolUrl {
   op: string; // chosen everywhere
   program: string; // of the op
   t: string; // window of the timeline, as it is there
+  range: string; // START..END: every page is about this time only
+  steps: string; // 3, 3-5: about these steps only
   q: string; // filter of the first table
   sort: string; // of the first table
   args: Record<string, string>; // what else stands there: the tool's own arguments and view
 }
 
-const KNOWN = new Set(["run", "host", "op", "program", "t", "q", "sort"]);
+const KNOWN = new Set(["run", "host", "op", "program", "t", "range", "steps", "q", "sort"]);
 /** What the timeline keeps in its address and no tool wants. */
 const TIMELINE_ONLY = new Set(["sel", "a", "ar", "fold", "flat", "top", "find", "pin", "hide", "m", "bm"]);
 
@@ -27,8 +29,45 @@ export function parseTool(search: string): ToolUrl {
   const get = (k: string): string => p.get(k) ?? "";
   return {
     run: get("run"), hosts: p.getAll("host").filter(Boolean), op: get("op"), program: get("program"),
-    t: get("t"), q: get("q"), sort: get("sort"), args,
+    t: get("t"), range: parseRange(get("range")) ? get("range") : "", steps: parseSteps(get("steps")) ? get("steps") : "",
+    q: get("q"), sort: get("sort"), args,
   };
+}
+
+/* --- what part of the run the pages are about: a time, or steps, never both --- */
+
+export interface Steps {
+  first: number;
+  last: number;
+}
+
+export function parseSteps(text: string): Steps | null {
+  const m = /^(\d{1,15})(?:-(\d{1,15}))?$/.exec(text);
+  if (!m) return null;
+  const [first, last] = [Number(m[1]), Number(m[2] ?? m[1])];
+  return first <= last ? { first, last } : null;
+}
+
+/** Two steps in any order. */
+export function formatSteps(a: number, b: number): string {
+  const [first, last] = a < b ? [a, b] : [b, a];
+  return first === last ? `${first}` : `${first}-${last}`;
+}
+
+export function formatRange(r: { t0: bigint; t1: bigint }): string {
+  return `${r.t0}..${r.t1}`;
+}
+
+/** For the server. */
+export function rangeArguments(s: ToolUrl): Record<string, string> {
+  if (s.steps) return { steps: s.steps };
+  const r = parseRange(s.range);
+  return r ? { t0: String(r.t0), t1: String(r.t1) } : {};
+}
+
+/** For an address that another part of the page writes. */
+export function rangeQuery(s: Pick<ToolUrl, "range" | "steps">): string {
+  return s.steps ? `&steps=${s.steps}` : s.range ? `&range=${s.range}` : "";
 }
 
 /** What a query may hold as it is; more readable than %2C and %3A. */
@@ -38,7 +77,7 @@ export function encode(text: string): string {
 
 export function formatTool(s: ToolUrl): string {
   const parts = [`run=${encode(s.run)}`, ...s.hosts.map((h) => `host=${encode(h)}`)];
-  for (const k of ["op", "program", "t", "q", "sort"] as const) if (s[k]) parts.push(`${k}=${encode(s[k])}`);
+  for (const k of ["op", "program", "t", "range", "steps", "q", "sort"] as const) if (s[k]) parts.push(`${k}=${encode(s[k])}`);
   for (const [k, v] of Object.entries(s.args)) if (v !== "") parts.push(`${encodeURIComponent(k)}=${encode(v)}`);
   return `?${parts.join("&")}`;
 }
@@ -75,6 +114,7 @@ export function timelineHref(root: string, s: ToolUrl, o: Occurrence): string {
   let href = formatTrace({ ...emptyTrace, run: s.run, host, t, q: op && quoted(op) });
   if (op) href += `&op=${encode(op)}`;
   if (op && o.program) href += `&program=${encode(o.program)}`;
+  href += rangeQuery(s);
   return `${root}${TIMELINE}${href}`;
 }
 

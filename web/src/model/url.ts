@@ -33,7 +33,7 @@ export const emptyTrace: TraceUrl = {
   pins: [], hide: [], measured: null, marks: [],
 };
 
-function range(text: string | null): Range | null {
+export function parseRange(text: string | null): Range | null {
   const m = /^(-?\d{1,19})\.\.(-?\d{1,19})$/.exec(text ?? "");
   if (!m) return null;
   const t0 = BigInt(m[1]!);
@@ -90,13 +90,13 @@ function formatMarks(marks: readonly Mark[]): string {
 
 export function parseTrace(search: string): TraceUrl {
   const p = new URLSearchParams(search);
-  const a = range(p.get("a"));
+  const a = parseRange(p.get("a"));
   const sel = p.get("sel") ?? "";
   const top = p.get("top");
   return {
     run: p.get("run") ?? "",
     host: p.get("host") ?? "",
-    t: range(p.get("t")),
+    t: parseRange(p.get("t")),
     sel: /^\d{1,20}$/.test(sel) ? sel : "",
     area: a && { ...a, rows: formatRows(parseRows(p.get("ar"))) },
     q: p.get("q") ?? "",
@@ -106,7 +106,7 @@ export function parseTrace(search: string): TraceUrl {
     find: p.get("find") ?? "",
     pins: [...new Set((p.get("pin") ?? "").split(",").filter((n) => /^\d{1,9}$/.test(n)).map(Number))].slice(0, 100),
     hide: parseRows(p.get("hide")),
-    measured: range(p.get("m")),
+    measured: parseRange(p.get("m")),
     marks: parseMarks(p.get("bm")),
   };
 }

@@ -4,7 +4,7 @@ import { Api } from "../../api/client";
 import type { Cell, Report, Table } from "../../api/report";
 import { plural } from "../../model/format";
 import { asNumber, show } from "../../model/units";
-import { elsewhere, toolHref } from "../../model/toolurl";
+import { elsewhere, rangeArguments, toolHref } from "../../model/toolurl";
 import { toolOf } from "../../model/tools";
 import { Copy } from "../../widgets/copy";
 import { Icon } from "../../widgets/icon";
@@ -20,7 +20,7 @@ const FEW = 3;
 /** The weightiest on the overview. They come apart from the page, and their absence takes nothing from it. */
 export function TopFindings({ s, root }: PartProps) {
   const api = useMemo(() => new Api(root), [root]);
-  const { report } = useReport(api, { run: s.run, tool: "smart_suggestion", host: s.hosts });
+  const { report } = useReport(api, { run: s.run, tool: "smart_suggestion", host: s.hosts, ...rangeArguments(s) });
   const t = report.value && findingsOf(report.value);
   if (!t || t.rows.length === 0) return null;
   return (

@@ -7,7 +7,7 @@ import type { Metric, Report } from "../../api/report";
 import type { Progress, Run } from "../../api/types";
 import { bytes, count, plural } from "../../model/format";
 import { here } from "../../model/location";
-import { elsewhere, parseTool, toolHref, type ToolUrl } from "../../model/toolurl";
+import { elsewhere, parseTool, rangeArguments, toolHref, type ToolUrl } from "../../model/toolurl";
 import { tools, toolOf, type Tool } from "../../model/tools";
 import { markdownText } from "../../model/tablemodel";
 import { show } from "../../model/units";
@@ -18,6 +18,7 @@ import { HostPicker } from "../../widgets/hosts";
 import { Icon } from "../../widgets/icon";
 import { isSecond, Tile, Unknown } from "../../widgets/metric";
 import { ProblemPanel } from "../../widgets/problem";
+import { RangeChip } from "../../widgets/rangechip";
 import { Bar, Loading } from "../../widgets/shell";
 import { TextPane } from "../../widgets/textpane";
 import { useReport } from "./load";
@@ -52,7 +53,7 @@ export function ToolPage() {
   // Rows that were kept back are ordered and chosen by the server, not among those that are here.
   const word = truncated.value ? s.q.split(/\s+/).find((w) => /^[\w.-]{2,}$/.test(w) && !w.startsWith("-")) : undefined;
   const { report, problem, busy, progress, retry } = useReport(api, {
-    run: s.run, tool: tool.id, host: s.hosts, limit: limit.value, ...toolArguments(s), ...specials[tool.id]?.args?.(s),
+    run: s.run, tool: tool.id, host: s.hosts, limit: limit.value, ...rangeArguments(s), ...toolArguments(s), ...specials[tool.id]?.args?.(s),
     ...(truncated.value && s.sort ? { sort: s.sort } : {}), ...(word ? { filter: word } : {}),
   });
   const r = report.value?.tool === tool.id ? report.value : null;
@@ -62,7 +63,7 @@ export function ToolPage() {
 
   return (
     <>
-      <Bar crumbs={<Crumbs s={s} root={root} tool={tool} info={info.value} />}>
+      <Bar crumbs={<Crumbs s={s} root={root} tool={tool} info={info.value} whole={r !== null && !busy.value && !r.range} />}>
         {busy.value && r && <span class="row ago" role="status"><span class="spinner" /> Updating</span>}
         {r && <Copy label="Markdown" title="Copy the figures as Markdown, with the link" text={() => reportMarkdown(r, s)} />}
         <Copy label="Link" title="Copy the link to this view" text={() => window.location.href} />
@@ -80,7 +81,7 @@ export function ToolPage() {
   );
 }
 
-function Crumbs({ s, root, tool, info }: { s: ToolUrl; root: string; tool: Tool; info: Run | null }) {
+function Crumbs({ s, root, tool, info, whole }: { s: ToolUrl; root: string; tool: Tool; info: Run | null; whole: boolean }) {
   const hosts = info?.hosts.map((h) => h.host) ?? [];
   return (
     <>
@@ -88,6 +89,7 @@ function Crumbs({ s, root, tool, info }: { s: ToolUrl; root: string; tool: Tool;
       <a href={`${root}run?run=${encodeURIComponent(s.run)}`} title={s.run}>{s.run}</a> <Icon name="right" />
       <b>{tool.label}</b>
       <HostPicker all={hosts} chosen={s.hosts} onChange={(h) => set({ hosts: h })} />
+      <RangeChip s={s} whole={whole} clear={() => set({ range: "", steps: "" })} />
     </>
   );
 }

@@ -10,7 +10,7 @@ import { count, plural } from "../../model/format";
 import { measuresOf, pivot } from "../../model/matrix";
 import { opColumns, opOf, sameOp, timeOf, weightColumn } from "../../model/ops";
 import { isNumeric, parseSort } from "../../model/tablemodel";
-import { timelineHref, type ToolUrl } from "../../model/toolurl";
+import { formatSteps, timelineHref, type ToolUrl } from "../../model/toolurl";
 import { asNumber } from "../../model/units";
 import { Copy } from "../../widgets/copy";
 import { Icon } from "../../widgets/icon";
@@ -124,11 +124,17 @@ function extent(series: Series): string {
   return `${plural(count(1), "host")} × ${plural(count(0), series.x.label || "column")}`;
 }
 
+/** Every page is then about these steps only. */
+function chooseSteps(a: Cell | undefined, b: Cell | undefined): void {
+  set({ range: "", steps: formatSteps(asNumber(a), asNumber(b)) });
+}
+
 function SeriesChart({ series, href, p }: { series: Series; href: ((point: readonly Cell[]) => string) | undefined; p: PartProps }) {
   if (measuresOf(series).length > 0) return <LongHeat series={series} p={p} />;
-  if (series.kind === "heat") return <HeatMap s={series} onRow={(name) => p.report.hosts.includes(name) && set({ hosts: [name] })} />;
+  const steps = /^steps?$/i.test(series.x.label) && series.x.type === "number" ? { onSpan: chooseSteps } : {};
+  if (series.kind === "heat") return <HeatMap s={series} {...steps} onRow={(name) => p.report.hosts.includes(name) && set({ hosts: [name] })} />;
   if (series.kind === "scatter") return <ScatterSeries series={series} />;
-  return <XyChart s={series} {...(href && series.x.label.toLowerCase().includes("step") ? { href } : {})} />;
+  return <XyChart s={series} {...steps} {...(href && series.x.label.toLowerCase().includes("step") ? { href } : {})} />;
 }
 
 function LongHeat({ series, p }: { series: Series; p: PartProps }) {
@@ -144,7 +150,7 @@ function LongHeat({ series, p }: { series: Series; p: PartProps }) {
           {measures.map((m) => <button key={m} type="button" aria-pressed={m === measure} onClick={() => setArg("measure", m, false)}>{words(m)}</button>)}
         </div>
       )}
-      <HeatMap s={{ ...wide, y: { ...wide.y, label: words(measure) } }} onRow={(name) => p.report.hosts.includes(name) && set({ hosts: [name] })} />
+      <HeatMap s={{ ...wide, y: { ...wide.y, label: words(measure) } }} onRow={(name) => p.report.hosts.includes(name) && set({ hosts: [name] })} onSpan={chooseSteps} />
     </>
   );
 }

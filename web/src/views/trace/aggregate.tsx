@@ -3,10 +3,12 @@ import { useSignal } from "@preact/signals";
 import { big } from "../../api/json";
 import type { Aggregate, AggregateRow } from "../../api/types";
 import { count, duration, exactNs, percent, plural } from "../../model/format";
+import { formatRange } from "../../model/toolurl";
 import { Copy } from "../../widgets/copy";
 import { Icon } from "../../widgets/icon";
 import { ProblemPanel } from "../../widgets/problem";
 import { Loading } from "../../widgets/shell";
+import { choosePart } from "./sync";
 import type { Trace } from "./trace";
 
 type Column = "name" | "count" | "self_ps" | "total_ps" | "min_ps" | "mean_ps" | "p50_ps" | "p99_ps" | "max_ps";
@@ -87,6 +89,7 @@ export function AreaTable({ trace }: { trace: Trace }) {
         <span>self time {duration(big(a.self_ps))}</span>
         {a.loading && <span class="warn-text">the profile is still loading</span>}
         <span class="push row">
+          <button type="button" class="button" title="Overview, ops, roofline and the other pages of the run: about this time only" onClick={() => choosePart(trace, formatRange(area))}><Icon name="area" /> All pages: only this time</button>
           <button type="button" class="button" onClick={() => trace.zoomTo(area)}><Icon name="fit" /> Zoom to it</button>
           <Copy text={() => asTable(a)} label="Copy table" title="Copy all rows, separated by tabs" />
           <button type="button" class="button" onClick={() => trace.setArea(null)}><Icon name="close" /> Clear</button>

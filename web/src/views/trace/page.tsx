@@ -7,9 +7,11 @@ import type { Run } from "../../api/types";
 import { bytes, count, duration, plural, shortCount, timestamp } from "../../model/format";
 import { go, here } from "../../model/location";
 import { emptyTrace, formatTrace, parseTrace } from "../../model/url";
+import { parseTool } from "../../model/toolurl";
 import { endOf } from "../../model/view";
 import { Icon, type IconName } from "../../widgets/icon";
 import { ProblemPanel } from "../../widgets/problem";
+import { RangeChip } from "../../widgets/rangechip";
 import { Bar, Loading } from "../../widgets/shell";
 import { Dock } from "./dock";
 import { Help } from "./help";
@@ -17,7 +19,7 @@ import { listenKeys } from "./keys";
 import { Minimap } from "./minimap";
 import type { Pointer } from "./pointer";
 import { Stage } from "./stage";
-import { syncAddress } from "./sync";
+import { choosePart, handedOn, syncAddress } from "./sync";
 import { Trace, type Mode } from "./trace";
 
 /** The run's hosts, for the choice; without one in the address the first is taken. */
@@ -37,7 +39,7 @@ export function TracePage() {
       (got) => {
         info.value = got;
         const first = got.hosts.find((h) => h.state !== "unsupported") ?? got.hosts[0];
-        if (!host && first) go(`${root}trace${formatTrace({ ...parseTrace(window.location.search), host: first.host })}`, true);
+        if (!host && first) go(`${root}trace${formatTrace({ ...parseTrace(window.location.search), host: first.host })}${handedOn()}`, true);
       },
       (e: unknown) => isAbort(e) || (problem.value = asProblem(e)),
     );
@@ -91,7 +93,7 @@ function TraceOf({ api, run, host, info }: { api: Api; run: string; host: string
   const { problem, tracks } = trace.loader;
   return (
     <div class="trace">
-      <Bar crumbs={<Crumbs api={api} run={run} host={host} info={info} />}>
+      <Bar crumbs={<Crumbs api={api} trace={trace} run={run} host={host} info={info} />}>
         <SearchBox trace={trace} input={input} />
         <Tools trace={trace} help={() => (helping.value = true)} />
       </Bar>
@@ -139,8 +141,12 @@ function Body({ trace, pointer }: { trace: Trace; pointer: { value: Pointer | nu
   );
 }
 
-function Crumbs({ api, run, host, info }: { api: Api; run: string; host: string; info: Run | null }) {
-  const choose = (to: string): void => go(`${api.root}trace${formatTrace({ ...emptyTrace, run, host: to })}`);
+function Crumbs({ api, trace, run, host, info }: { api: Api; trace: Trace; run: string; host: string; info: Run | null }) {
+  // Hosts share one clock: the other one is seen at the same time.
+  const choose = (to: string): void => {
+    const { t, q, marks, measured } = trace.url();
+    go(`${api.root}trace${formatTrace({ ...emptyTrace, run, host: to, t, q, marks, measured })}${handedOn()}`);
+  };
   const hosts = info?.hosts ?? [];
   return (
     <>
@@ -154,6 +160,7 @@ function Crumbs({ api, run, host, info }: { api: Api; run: string; host: string;
           </select>
         )
         : <b title={host}>{host}</b>}
+      <RangeChip s={parseTool(here.value.search)} clear={() => choosePart(trace, "")} />
     </>
   );
 }

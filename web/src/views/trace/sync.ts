@@ -1,14 +1,21 @@
 // The address follows the timeline: an entry of its own for a discrete step, else the present one
 // is rewritten once things are quiet.
 import { effect } from "@preact/signals";
-import { here } from "../../model/location";
+import { go, here } from "../../model/location";
+import { rangeQuery } from "../../model/toolurl";
 import { formatTrace, parseTrace } from "../../model/url";
 import type { Trace } from "./trace";
 
-/** The op that was chosen on another page stays chosen, though the timeline itself needs it not. */
-function chosenOp(): string {
+/** What was chosen for all pages (an op, a part of the run) stays so, though the timeline itself needs it not. */
+export function handedOn(...without: string[]): string {
   const p = new URLSearchParams(window.location.search);
-  return ["op", "program"].map((k) => (p.get(k) ? `&${k}=${encodeURIComponent(p.get(k)!)}` : "")).join("");
+  return ["op", "program", "range", "steps"].filter((k) => !without.includes(k)).map((k) => (p.get(k) ? `&${k}=${encodeURIComponent(p.get(k)!)}` : "")).join("");
+}
+
+/** What all pages of the run are about from now on: START..END, or "" for the whole of it. */
+export function choosePart(trace: Trace, range: string): void {
+  go(`${trace.api.root}trace${formatTrace(trace.url())}${handedOn("range", "steps")}${rangeQuery({ range, steps: "" })}`);
+  trace.say(range ? "All pages of the run are about this time now." : "The pages are about the whole run again.");
 }
 
 const QUIET = 200; // ms; browsers refuse more than some hundred rewrites in half a minute
@@ -25,7 +32,7 @@ export function syncAddress(trace: Trace): () => void {
   };
 
   const stopWriting = effect(() => {
-    const next = formatTrace(trace.url()) + chosenOp();
+    const next = formatTrace(trace.url()) + handedOn();
     if (next === (pending ?? written)) return;
     if (trace.step) {
       replace();
