@@ -19,7 +19,8 @@ RULES = {
     "lib/net/": [NET, RUN, BASE],
     "lib/objstore/": [STORE, NET, RUN, BASE],
     "lib/http/": [HTTP, RUN, BASE],
-    "lib/cluster/": ["lib/cluster/", RUN, BASE],
+    "lib/auth/": ["lib/auth/", NET, RUN, BASE, WIRE],
+    "lib/cluster/": ["lib/cluster/", "lib/auth/", NET, RUN, BASE],
     "shard/": ["shard/", STORE, RUN, BASE, WIRE],
     "shard/decode/": ["shard/decode/", BASE],
     "shard/store/": ["shard/store/", STORE, BASE],
@@ -45,10 +46,10 @@ OBJSTORE_READERS = re.compile(r"shard/((shard|load|cache|gather)\w*|store/part)\
 # A library with one home: header pattern -> folders that may include it.
 OWNED = {
     r"h2o(/|\.h)": ["lib/http/"],
-    r"openssl/": ["lib/http/", "lib/cluster/", "lib/objstore/", "tests/"],
+    r"openssl/": ["lib/http/", "lib/auth/", "lib/cluster/", "lib/objstore/", "tests/"],
     r"uv\.h": ["lib/run/", "lib/net/", "lib/http/", "lib/cluster/", "tests/"],
     r"jemalloc/": ["lib/base/", "server/main.c", "server/app.c", "server/metrics.c", "loadtest/"],
-    r"jansson\.h": ["server/", "lib/objstore/", "loadtest/", "tests/"],
+    r"jansson\.h": ["server/", "lib/auth/", "lib/objstore/", "loadtest/", "tests/"],
     r"curl/": ["loadtest/", "tests/", "lib/net/", "lib/cluster/"],
 }
 
