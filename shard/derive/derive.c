@@ -5,6 +5,7 @@
 #include "lib/base/hash.h"
 #include "shard/derive/derive_int.h"
 #include "shard/derive/device_time.h"
+#include "shard/store/lane_int.h"
 
 /* What part->derived points at. The locks are held while deriving and making, so that the second
  * worker waits for the first one's result. */
@@ -98,23 +99,53 @@ static bool name_room(struct derive_work *w)
     return true;
 }
 
-/* The plane's own metadata of that name, as XProf's builder would find it. */
-static void share_metadata(struct derive_work *w, uint32_t plane, struct xp_span name,
+static size_t meta_slot(const struct derive_work *w, const struct part_plane *pl, uint32_t name)
+{
+    size_t i = xp_hash_u64(name) & w->meta_mask;
+    while (w->metas[i] && pl->evmeta[w->metas[i] - 1].name != name)
+        i = (i + 1) & w->meta_mask;
+    return i;
+}
+
+/* Names of a plane's metadata can be looked up; the first of a name counts. */
+static bool metas_of(struct derive_work *w, uint32_t plane)
+{
+    const struct part_plane *pl = &w->part->planes[plane];
+    if (w->metas && w->meta_plane == plane)
+        return true;
+    size_t size = 16;
+    while (size < (size_t)pl->nevmeta * 2)
+        size *= 2;
+    free(w->metas);
+    if (!(w->metas = calloc(size, sizeof *w->metas)))
+        return false;
+    w->meta_mask = size - 1;
+    w->meta_plane = plane;
+    for (uint32_t i = 0; i < pl->nevmeta; i++) {
+        size_t slot = pl->evmeta[i].at ? meta_slot(w, pl, pl->evmeta[i].name) : SIZE_MAX;
+        if (slot != SIZE_MAX && !w->metas[slot])
+            w->metas[slot] = i + 1;
+    }
+    return true;
+}
+
+/* The plane's own metadata of that name, as XProf's builder would find it. False when memory is
+ * out. */
+static bool share_metadata(struct derive_work *w, uint32_t plane, struct xp_span name,
                            struct derive_name *n)
 {
     const struct part_plane *pl = &w->part->planes[plane];
     uint32_t id = xp_strpool_find(&w->part->strings, name);
     if (id == XP_STRPOOL_FULL)
-        return;
-    for (uint32_t i = 0; i < pl->nevmeta; i++) {
-        if (pl->evmeta[i].name != id || !pl->evmeta[i].at)
-            continue;
-        n->evmeta = i + 1;
-        struct xp_span display = part_str(w->part, pl->evmeta[i].display_name);
-        if (display.n)
-            n->display = xp_strpool_add(&w->d->strings, display);
-        return;
-    }
+        return true;
+    if (!metas_of(w, plane))
+        return false;
+    if (!(n->evmeta = w->metas[meta_slot(w, pl, id)]))
+        return true;
+    struct xp_span display = part_str(w->part, pl->evmeta[n->evmeta - 1].display_name);
+    if (display.n)
+        n->display = xp_strpool_add(&w->d->strings, display);
+    return true;
 }
 
 uint32_t derive_name_of(struct derive_work *w, uint32_t plane, struct xp_span name)
@@ -129,7 +160,10 @@ uint32_t derive_name_of(struct derive_work *w, uint32_t plane, struct xp_span na
     if (!n)
         return UINT32_MAX;
     *n = (struct derive_name){.name = id};
-    share_metadata(w, plane, name, n);
+    if (!share_metadata(w, plane, name, n)) {
+        w->names.n--;
+        return UINT32_MAX;
+    }
     w->name_planes[w->names.n - 1] = plane;
     w->name_table[slot] = (uint32_t)w->names.n;
     return (uint32_t)w->names.n - 1;
@@ -181,17 +215,38 @@ struct derive_line *derive_add_line(struct derive_work *w, uint32_t plane, int64
     return l;
 }
 
+struct line_builder *derive_builder(struct derive_work *w, const struct lane_source *sources)
+{
+    struct line_builder *b = w->builders.n
+                                 ? VEC(w->builders, struct line_builder *)[--w->builders.n]
+                                 : line_builder_on(w->scratch, &w->bump);
+    if (b)
+        line_builder_source(b, sources);
+    return b;
+}
+
+enum xp_status derive_builder_end(struct derive_work *w, struct line_builder *b,
+                                  struct part_line *line)
+{
+    enum xp_status st = line_builder_end(b, line);
+    struct line_builder **idle = st == XP_OK ? vec_push(&w->builders, sizeof(void *)) : NULL;
+    if (idle)
+        *idle = b;
+    return st;
+}
+
 enum xp_status derive_build(struct derive_work *w, const struct plane_event *ev, size_t n,
                             struct part_line **out)
 {
-    struct part_line *line = xp_arena_zalloc(w->part->arena, sizeof *line);
-    struct line_builder *b = line ? line_builder_new(w->part->arena) : NULL;
+    struct part_line *line = xp_bump_alloc(&w->bump, sizeof *line, 16);
+    struct line_builder *b = line ? derive_builder(w, NULL) : NULL;
     if (!b)
         return derive_busy(w);
+    *line = (struct part_line){0};
     for (size_t i = 0; i < n; i++)
         if (line_builder_add(b, ev[i].begin_ps, ev[i].end_ps, ev[i].name, ev[i].at) != XP_OK)
             return derive_busy(w);
-    if (line_builder_end(b, line) != XP_OK)
+    if (derive_builder_end(w, b, line) != XP_OK)
         return derive_busy(w);
     line->derived = line->sorted = true;
     line_span(line);
@@ -259,8 +314,10 @@ static bool plane_init(struct derive_work *w, uint32_t i)
     if (!pl->nevmeta)
         return true;
     dp->evflags = xp_bump_alloc(&w->bump, pl->nevmeta * sizeof *dp->evflags, 16);
-    for (uint32_t k = 0; dp->evflags && k < pl->nevmeta; k++)
+    for (uint32_t k = 0; dp->evflags && k < pl->nevmeta; k++) {
         dp->evflags[k] = derive_event_flags(part_str(w->part, pl->evmeta[k].name));
+        dp->hides |= dp->evflags[k] & EV_INTERNAL;
+    }
     return dp->evflags;
 }
 
@@ -270,6 +327,8 @@ static bool lines_init(struct derive_work *w)
     const struct part *p = w->part;
     for (uint32_t i = 0; i < p->nplanes; i++) {
         const struct part_plane *pl = &p->planes[i];
+        w->d->planes[i].first_line = (uint32_t)w->lines.n;
+        w->d->planes[i].nlines = pl->nlines;
         for (uint32_t k = pl->first_line; k < pl->first_line + pl->nlines; k++) {
             const struct part_line *line = &p->lines[k];
             struct derive_line *l = vec_push(&w->lines, sizeof *l);
@@ -402,6 +461,7 @@ static enum xp_status derive_into(struct part *p, struct derive *d, bool all_lin
     xp_arena_free(w.scratch);
     vec_free(&w.names);
     vec_free(&w.lines);
+    vec_free(&w.builders);
     vec_free(&w.group_names);
     vec_free(&w.roots);
     vec_free(&w.relations);
@@ -409,6 +469,7 @@ static enum xp_status derive_into(struct part *p, struct derive *d, bool all_lin
     vec_free(&w.contexts);
     free(w.name_table);
     free(w.name_planes);
+    free(w.metas);
     return st;
 }
 

@@ -98,10 +98,11 @@ struct derive_line {
 
 struct derive_plane {
     struct xp_span name;
-    uint32_t first_line, nlines; /* in derive->lines */
+    uint32_t first_line, nlines; /* in derive->lines; while deriving, see derive_plane_lines */
     uint16_t *evflags;           /* one an event metadata; enum derive_evflag */
     bool *unused;                /* one an event metadata: no event has it; NULL: not known */
     uint64_t kinds;              /* bit k: the plane knows a stat of kind k */
+    bool hides;                  /* some metadata is EV_INTERNAL */
     bool device, host, tpu, tensor_core, gpu;
     uint32_t ordinal;
     const struct derive_span *steps; /* spans of the grouping line, group -1: none */
@@ -151,7 +152,8 @@ struct derive {
     uint32_t nroots;
     struct derive_relation *relations; /* by (parent, child), each once */
     uint32_t nrelations;
-    bool grouped; /* the file was grouped already: nothing was added */
+    bool grouped;    /* the file was grouped already: nothing was added */
+    uint64_t looked; /* lines looked at while deriving: a few times as many as there are */
     uint64_t host;
 };
 

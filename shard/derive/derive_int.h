@@ -15,18 +15,39 @@ struct derive_work {
     struct xp_arena *scratch; /* dropped at the end */
     struct vec names;         /* struct derive_name */
     struct vec lines;         /* struct derive_line */
+    struct vec builders;      /* struct line_builder *: idle ones */
     struct vec group_names;   /* uint32_t */
     struct vec roots;         /* struct derive_root */
     struct vec relations;     /* struct derive_relation */
     uint32_t *name_table;     /* open addressing over (plane, name): index + 1 */
     uint32_t *name_planes;    /* plane of each name */
-    size_t name_mask, name_cap;
+    size_t name_mask;
+    uint32_t *metas; /* open addressing over the names of meta_plane's event metadata: index + 1 */
+    size_t meta_mask;
+    uint32_t meta_plane;
     struct vec nodes;    /* struct group_node */
     struct vec contexts; /* struct group_context */
     struct xp_error *err;
 };
 
 enum xp_status derive_busy(struct derive_work *w);
+
+/* The plane's lines of the file are work->lines[*first] to [*end - 1], before those that are made.
+ * Whoever looks at a plane's lines asks here: a part may have as many planes as lines. */
+static inline void derive_plane_lines(struct derive_work *w, uint32_t plane, uint32_t *first,
+                                      uint32_t *end)
+{
+    const struct derive_plane *dp = &w->d->planes[plane];
+    *first = dp->first_line;
+    *end = dp->first_line + dp->nlines;
+    w->d->looked += dp->nlines;
+}
+
+/* A builder of lines that stay, in scratch that is used again; NULL when memory is out. */
+struct line_builder *derive_builder(struct derive_work *w, const struct lane_source *sources);
+/* Fills the line (line_builder_end), and takes the builder back. */
+enum xp_status derive_builder_end(struct derive_work *w, struct line_builder *b,
+                                  struct part_line *line);
 
 /* Index in names of the plane's event metadata of this name, made if there is none yet;
  * UINT32_MAX when memory is out. */
@@ -87,8 +108,8 @@ struct plane_run {
 };
 /* The same as plane_walk_next, some at a time. */
 bool plane_walk_run(struct plane_walk *w, struct plane_run *run);
-/* The walk's lanes; lives in the arena. NULL when it is spent. */
-const struct lane_source *plane_walk_sources(const struct plane_walk *w, struct xp_arena *a);
+/* The walk's lanes; stays. NULL when memory is out. */
+const struct lane_source *plane_walk_sources(const struct plane_walk *w, struct xp_bump *out);
 /* Before the first next: events equal in both come in the order that XProf sees them in. Takes
  * memory for all events. False when it is out. */
 bool plane_walk_like_xprof(struct plane_walk *w);
@@ -104,7 +125,7 @@ struct maker_output {
     uint32_t nruns;
 };
 /* Events of a GPU plane merge across any gap, and their groups are kept as runs. */
-struct line_maker *line_maker_new(struct xp_arena *arena, bool gpu);
+struct line_maker *line_maker_new(struct derive_work *w, bool gpu);
 /* Whose levels end when the first of m is begun anew. */
 void line_maker_depends(struct line_maker *m, struct line_maker *dependent);
 /* Merges the event with the last of its level, or begins one. scope: id of the range, or

@@ -26,7 +26,8 @@ struct gpu_work {
     struct hlo_map *hlo;
     struct vec scopes; /* struct scope_parent, by child */
     uint32_t plane;
-    struct derive_eye *eyes;
+    uint32_t first_line, end_line; /* its lines of the file, in the work's */
+    struct derive_eye *eyes;       /* one for each of them */
     struct line_maker *lines[LINES];
 };
 
@@ -39,8 +40,8 @@ static struct derive_line *line_at(const struct gpu_work *g, uint32_t i)
 
 static bool take_streams(const struct derive_line *l, const void *ctx)
 {
-    return l->plane == *(const uint32_t *)ctx && !l->own_names && !l->line->derived &&
-           !derive_id_is_ours(l->line->id);
+    (void)ctx;
+    return !l->line->derived && !derive_id_is_ours(l->line->id);
 }
 
 static bool add_run(struct vec *runs, const struct plane_event *ev, int64_t group)
@@ -65,23 +66,24 @@ static bool keep_runs(struct gpu_work *g, uint32_t line, const struct vec *runs)
     l->group_by = DERIVE_GROUP_RUNS;
     l->spans = kept;
     l->nspans = (uint32_t)runs->n;
-    derive_look(&g->eyes[line], g->w->d, l);
+    derive_look(&g->eyes[line - g->first_line], g->w->d, l);
     return true;
 }
 
 /* Lines move while others are added. */
 static struct derive_eye *eye_of(struct gpu_work *g, uint32_t line)
 {
-    g->eyes[line].line = line_at(g, line);
-    return &g->eyes[line];
+    struct derive_eye *eye = &g->eyes[line - g->first_line];
+    eye->line = line_at(g, line);
+    return eye;
 }
 
 /* Events without a group get the last one; steps are the events of one group. */
 static bool group_events(struct gpu_work *g, struct line_maker *steps, struct vec *runs)
 {
     struct derive_work *w = g->w;
-    struct plane_walk *walk = plane_walk_new(VEC(w->lines, struct derive_line), 0,
-                                             (uint32_t)w->lines.n, take_streams, &g->plane);
+    struct plane_walk *walk = plane_walk_new(VEC(w->lines, struct derive_line), g->first_line,
+                                             g->end_line - g->first_line, take_streams, NULL);
     int64_t last = DERIVE_NO_GROUP;
     struct plane_event ev;
     bool ok = walk;
@@ -91,7 +93,7 @@ static bool group_events(struct gpu_work *g, struct line_maker *steps, struct ve
         if (group == DERIVE_NO_GROUP)
             group = last;
         last = group;
-        ok = add_run(&runs[ev.line], &ev, group);
+        ok = add_run(&runs[ev.line - g->first_line], &ev, group);
         if (!ok || group == DERIVE_NO_GROUP)
             continue;
         char text[24];
@@ -127,13 +129,13 @@ static bool add_line(struct gpu_work *g, struct line_maker **m, int64_t id, stru
 
 static bool plane_groups(struct gpu_work *g)
 {
-    uint32_t nlines = (uint32_t)g->w->lines.n;
-    struct vec *runs = calloc(nlines + 1, sizeof *runs);
-    struct line_maker *steps = line_maker_new(g->w->part->arena, true);
+    uint32_t nlines = g->end_line - g->first_line;
+    struct vec *runs = calloc((size_t)nlines + 1, sizeof *runs);
+    struct line_maker *steps = line_maker_new(g->w, true);
     bool ok = runs && steps && group_events(g, steps, runs);
     for (uint32_t i = 0; ok && i < nlines; i++)
-        if (take_streams(line_at(g, i), &g->plane))
-            ok = keep_runs(g, i, &runs[i]);
+        if (take_streams(line_at(g, g->first_line + i), NULL))
+            ok = keep_runs(g, g->first_line + i, &runs[i]);
     for (uint32_t i = 0; runs && i < nlines; i++)
         vec_free(&runs[i]);
     free(runs);
@@ -341,23 +343,16 @@ static bool kernel_event(struct gpu_work *g, const struct plane_event *ev)
     return !k.tf_op.n || framework_event(g, k.tf_op, ev, group);
 }
 
-struct one_stream {
-    uint32_t plane;
-    int64_t id;
-};
-
 static bool take_stream(const struct derive_line *l, const void *ctx)
 {
-    const struct one_stream *s = ctx;
-    return take_streams(l, &s->plane) && l->line->id == s->id;
+    return take_streams(l, NULL) && l->line->id == *(const int64_t *)ctx;
 }
 
 static bool walk_stream(struct gpu_work *g, int64_t id)
 {
     struct derive_work *w = g->w;
-    struct one_stream s = {g->plane, id};
-    struct plane_walk *walk =
-        plane_walk_new(VEC(w->lines, struct derive_line), 0, (uint32_t)w->lines.n, take_stream, &s);
+    struct plane_walk *walk = plane_walk_new(VEC(w->lines, struct derive_line), g->first_line,
+                                             g->end_line - g->first_line, take_stream, &id);
     struct plane_event ev;
     bool ok = walk;
     while (ok && plane_walk_next(walk, &ev))
@@ -372,7 +367,7 @@ static bool stream_lines(struct gpu_work *g, int64_t id, uint32_t index)
     int64_t first = DERIVE_LINE_GPU_FIRST + (int64_t)index * BLOCK_IDS;
     bool ok = true;
     for (int i = 0; i < LINES; i++)
-        ok &= (g->lines[i] = line_maker_new(g->w->part->arena, true)) != NULL;
+        ok &= (g->lines[i] = line_maker_new(g->w, true)) != NULL;
     if (ok) {
         line_maker_depends(g->lines[LINE_SCOPES], g->lines[LINE_OPS]);
         line_maker_depends(g->lines[LINE_MODULES], g->lines[LINE_SCOPES]);
@@ -415,9 +410,9 @@ static int stream_order(const void *a, const void *b)
 
 static bool find_streams(struct gpu_work *g, struct vec *streams)
 {
-    for (uint32_t i = 0; i < g->w->lines.n; i++) {
+    for (uint32_t i = g->first_line; i < g->end_line; i++) {
         const struct derive_line *l = line_at(g, i);
-        if (!take_streams(l, &g->plane))
+        if (!take_streams(l, NULL))
             continue;
         struct xp_span name = part_str(g->w->part, l->line->name);
         struct stream *s = vec_push(streams, sizeof *s);
@@ -612,12 +607,12 @@ static enum xp_status read_scopes(struct gpu_work *g)
 
 static bool plane_lines(struct gpu_work *g)
 {
-    uint32_t nlines = (uint32_t)g->w->lines.n;
-    g->eyes = calloc(nlines + 1, sizeof *g->eyes);
+    derive_plane_lines(g->w, g->plane, &g->first_line, &g->end_line);
+    g->eyes = calloc((size_t)(g->end_line - g->first_line) + 1, sizeof *g->eyes);
     if (!g->eyes)
         return false;
-    for (uint32_t i = 0; i < nlines; i++)
-        derive_look(&g->eyes[i], g->w->d, line_at(g, i));
+    for (uint32_t i = g->first_line; i < g->end_line; i++)
+        derive_look(&g->eyes[i - g->first_line], g->w->d, line_at(g, i));
     bool ok = plane_groups(g) && plane_streams(g);
     free(g->eyes);
     return ok;

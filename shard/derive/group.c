@@ -55,6 +55,7 @@ struct grouping {
     struct vec cores;
     struct vec queue;    /* uint32_t */
     struct vec tf_steps; /* uint64_t */
+    size_t regions_at;   /* those of the planes that are done */
     uint32_t stamp;
     int32_t next;
 };
@@ -217,12 +218,11 @@ static bool is_step_line(const struct grouping *g, const struct derive_line *l)
 static void core_lines(const struct grouping *g, uint32_t plane, uint32_t *steps,
                        uint32_t *grouping)
 {
-    uint32_t modules = NONE;
+    uint32_t modules = NONE, first, end;
     *steps = NONE;
-    for (uint32_t i = 0; i < g->w->lines.n; i++) {
+    derive_plane_lines(g->w, plane, &first, &end);
+    for (uint32_t i = first; i < end; i++) {
         const struct derive_line *l = line_of(g, i);
-        if (l->plane != plane || l->line->derived)
-            continue;
         if (is_step_line(g, l))
             *steps = i;
         else if (name_is(g, l, "XLA Modules", "Sparse Core Modules"))
@@ -322,8 +322,10 @@ static bool core_nodes(struct grouping *g, uint32_t plane)
     vec_free(&events);
     ok = ok && delegate_line(g, grouping, &core, true);
     uint64_t has = dp->kinds & (LINK_KINDS | BIT(RUN_ID));
-    for (uint32_t i = 0; ok && has && i < g->w->lines.n; i++)
-        if (line_of(g, i)->plane == plane && i != grouping && !line_of(g, i)->line->derived)
+    uint32_t first, end;
+    derive_plane_lines(g->w, plane, &first, &end);
+    for (uint32_t i = first; ok && has && i < end; i++)
+        if (i != grouping)
             ok = delegate_line(g, i, &core, false);
     if (ok && dp->tensor_core) {
         struct core *c = vec_push(&g->cores, sizeof *c);
@@ -577,6 +579,12 @@ static int root_order(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
+static int step_order(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
 /* Functions that tf.data runs are no steps. */
 static bool is_tf_data(struct grouping *g, uint32_t k)
 {
@@ -587,16 +595,15 @@ static bool is_tf_data(struct grouping *g, uint32_t k)
     side_open(&side, line_of(g, nodes_of(g)[k].line)->side);
     if (!side_find(&side, nodes_of(g)[k].at) || !derive_int(&side, STAT_STEP_ID, &step))
         return false;
-    for (size_t i = 0; i < g->tf_steps.n; i++)
-        if (VEC(g->tf_steps, uint64_t)[i] == step)
-            return true;
-    return false;
+    return bsearch(&step, g->tf_steps.p, g->tf_steps.n, sizeof step, step_order);
 }
 
 static bool group_roots(struct grouping *g)
 {
     struct vec roots = {0};
     bool ok = true;
+    if (g->tf_steps.n)
+        qsort(g->tf_steps.p, g->tf_steps.n, sizeof(uint64_t), step_order);
     for (uint32_t k = 0; ok && k < g->w->nodes.n; k++) {
         const struct group_node *n = &nodes_of(g)[k];
         if (!n->has_root || is_tf_data(g, k))
@@ -727,6 +734,38 @@ static bool counters(const struct derive_work *w, const struct derive_line *l)
     return xp_span_eq(part_str(w->part, l->line->name), XP_SPAN_LIT("_counters_"));
 }
 
+/* The first of the line's nodes, which are in order of lines. */
+static uint32_t first_node(const struct grouping *g, uint32_t line)
+{
+    uint32_t lo = 0, hi = (uint32_t)g->w->nodes.n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (nodes_of(g)[mid].line < line)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* All lines of the plane; regions were made plane by plane too. */
+static void group_by_steps(struct grouping *g, uint32_t plane)
+{
+    uint32_t first, end;
+    derive_plane_lines(g->w, plane, &first, &end);
+    for (uint32_t i = first; i < end; i++)
+        line_of(g, i)->group_by =
+            counters(g->w, line_of(g, i)) ? DERIVE_GROUP_NONE : DERIVE_GROUP_STEPS;
+    const struct regions *r = g->regions.p;
+    while (g->regions_at < g->regions.n && line_of(g, r[g->regions_at].of)->plane < plane)
+        g->regions_at++;
+    for (; g->regions_at < g->regions.n && line_of(g, r[g->regions_at].of)->plane == plane;
+         g->regions_at++) {
+        struct derive_line *l = line_of(g, r[g->regions_at].line);
+        l->group_by = counters(g->w, l) ? DERIVE_GROUP_NONE : DERIVE_GROUP_STEPS;
+    }
+}
+
 static bool keep_steps(struct grouping *g, uint32_t plane)
 {
     struct derive_work *w = g->w;
@@ -742,9 +781,7 @@ static bool keep_steps(struct grouping *g, uint32_t plane)
         ok ? xp_bump_alloc(&w->bump, (n ? n : 1) * sizeof *spans, 16) : NULL;
     ok = spans;
     struct plane_event *ev = events.p;
-    uint32_t k = 0;
-    while (ok && k < w->nodes.n && nodes_of(g)[k].line != grouping)
-        k++;
+    uint32_t k = first_node(g, grouping);
     for (size_t i = 0; ok && i < n; i++)
         spans[i] = (struct derive_span){ev[i].begin_ps, ev[i].end_ps,
                                         k + i < w->nodes.n && nodes_of(g)[k + i].line == grouping
@@ -762,24 +799,19 @@ static bool keep_steps(struct grouping *g, uint32_t plane)
         return false;
     dp->steps = spans;
     dp->nsteps = (uint32_t)kept;
-    for (uint32_t i = 0; i < w->lines.n; i++) {
-        struct derive_line *l = line_of(g, i);
-        if (l->plane != plane)
-            continue;
-        l->group_by = counters(w, l) ? DERIVE_GROUP_NONE : DERIVE_GROUP_STEPS;
-        if (i != steps)
-            continue;
-        l->named_by_step = true;
-        l->args = DERIVE_ARGS_STEPS;
-        if (grouping == steps) {
-            l->group_by = DERIVE_GROUP_RUNS;
-            l->spans = spans;
-            l->nspans = (uint32_t)kept;
-        }
+    group_by_steps(g, plane);
+    struct derive_line *old = steps == NONE ? NULL : line_of(g, steps);
+    if (old) {
+        old->named_by_step = true;
+        old->args = DERIVE_ARGS_STEPS;
+    }
+    if (grouping == steps) {
+        old->group_by = DERIVE_GROUP_RUNS;
+        old->spans = spans;
+        old->nspans = (uint32_t)kept;
     }
     if (!line)
         return true;
-    struct derive_line *old = line_of(g, steps);
     line->plane = plane;
     line->id = old->line->id;
     line->display_id = old->line->display_id;

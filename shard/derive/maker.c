@@ -18,7 +18,7 @@ struct made_level {
 };
 
 struct line_maker {
-    struct xp_arena *arena;
+    struct derive_work *w;
     bool gpu, failed;
     struct vec levels;  /* struct made_level */
     struct vec pending; /* struct lane_view, in order of begin */
@@ -34,11 +34,11 @@ struct line_maker {
     int64_t group;
 };
 
-struct line_maker *line_maker_new(struct xp_arena *arena, bool gpu)
+struct line_maker *line_maker_new(struct derive_work *w, bool gpu)
 {
     struct line_maker *m = calloc(1, sizeof *m);
     if (m) {
-        m->arena = arena;
+        m->w = w;
         m->gpu = gpu;
     }
     return m;
@@ -116,7 +116,7 @@ static inline void clamp_event(struct lane_view *e)
 static void write(struct line_maker *m, struct lane_view *ev, size_t n)
 {
     if (!m->builder)
-        m->builder = line_builder_view(m->arena, m->sources);
+        m->builder = derive_builder(m->w, m->sources);
     for (size_t i = 0; i < n; i++) {
         if (m->gpu)
             add_run(m, &ev[i]);
@@ -359,10 +359,11 @@ bool line_maker_add_all(struct line_maker *m, const uint32_t *names, size_t n,
 
 static enum xp_status finish(struct line_maker *m, struct maker_output *out)
 {
-    struct part_line *line = xp_arena_zalloc(m->arena, sizeof *line);
+    struct part_line *line = xp_bump_alloc(&m->w->bump, sizeof *line, 16);
     if (!line)
         return XP_BUSY;
-    enum xp_status st = line_builder_end(m->builder, line);
+    *line = (struct part_line){0};
+    enum xp_status st = derive_builder_end(m->w, m->builder, line);
     m->builder = NULL;
     if (st != XP_OK)
         return st;
@@ -371,7 +372,7 @@ static enum xp_status finish(struct line_maker *m, struct maker_output *out)
     out->line = line;
     if (!m->runs.n)
         return XP_OK;
-    out->runs = xp_arena_alloc(m->arena, m->runs.n * sizeof *out->runs);
+    out->runs = xp_bump_alloc(&m->w->bump, m->runs.n * sizeof *out->runs, 16);
     if (!out->runs)
         return XP_BUSY;
     memcpy(out->runs, m->runs.p, m->runs.n * sizeof *out->runs);

@@ -49,13 +49,15 @@ struct tpu_work {
     bool *unused;        /* likewise; no part of ops, where writing it would hold up reading them */
     struct vec scopes;   /* uint32_t */
     struct vec offloads; /* struct offload */
+    struct vec by_display; /* uint32_t: index in offloads by name, or NONE */
     struct offload_line rows[DERIVE_LINE_OFFLOADS_MAX];
     uint32_t nrows;
     struct line_maker *scope_line, *op_line, *source_line;
-    struct derive_eye *eyes; /* one a line of the plane; for groups and stats */
-    struct derive_span step; /* the one that the last event was in */
-    int64_t step_after;      /* end of the one before */
-    bool any, own_stats;     /* events may have stats that say more than their metadata */
+    uint32_t first_line, end_line; /* the plane's own, in the work's */
+    struct derive_eye *eyes;       /* one for each of them; for groups and stats */
+    struct derive_span step;       /* the one that the last event was in */
+    int64_t step_after;            /* end of the one before */
+    bool any, own_stats;           /* events may have stats that say more than their metadata */
 };
 
 /* --- what an op says --- */
@@ -125,14 +127,20 @@ static uint32_t offload_of(struct tpu_work *t, struct xp_span display)
     xp_buf_fini(&b);
     if (id == XP_STRPOOL_FULL)
         return NONE;
-    for (uint32_t i = 0; i < t->offloads.n; i++)
-        if (VEC(t->offloads, struct offload)[i].display == id)
-            return i;
+    while (t->by_display.n <= id) {
+        uint32_t *none = vec_push(&t->by_display, sizeof *none);
+        if (!none)
+            return NONE;
+        *none = NONE;
+    }
+    uint32_t *known = &VEC(t->by_display, uint32_t)[id];
+    if (*known != NONE)
+        return *known;
     struct offload *o = vec_push(&t->offloads, sizeof *o);
     if (!o)
         return NONE;
     *o = (struct offload){.display = id};
-    return (uint32_t)t->offloads.n - 1;
+    return *known = (uint32_t)t->offloads.n - 1;
 }
 
 static bool offload_parse(struct tpu_work *t, const struct part_evmeta *m, struct op_info *o)
@@ -376,21 +384,21 @@ static void note_names(struct tpu_work *t, const struct part_line *line)
 /* Which lines to walk: t->eyes look at them. XProf's order depends on all there are. */
 static void choose_lines(struct tpu_work *t, bool like_xprof)
 {
-    for (uint32_t i = 0; i < t->w->lines.n; i++) {
+    for (uint32_t i = t->first_line; i < t->end_line; i++) {
         const struct derive_line *l = &VEC(t->w->lines, struct derive_line)[i];
-        if (l->plane != t->plane || !l->line->nevents || l->own_names)
+        if (!l->line->nevents)
             continue;
         if (!like_xprof && all_async(t, l))
             note_names(t, l->line);
         else
-            derive_look(&t->eyes[i], t->w->d, l);
+            derive_look(&t->eyes[i - t->first_line], t->w->d, l);
     }
 }
 
 static bool take_line(const struct derive_line *l, const void *ctx)
 {
     const struct tpu_work *t = ctx;
-    return t->eyes[l - VEC(t->w->lines, struct derive_line)].line;
+    return t->eyes[l - VEC(t->w->lines, struct derive_line) - t->first_line].line;
 }
 
 /* Events that are not of one step that was found before are looked up. */
@@ -412,7 +420,7 @@ static inline int64_t group_of(struct tpu_work *t, struct derive_eye *eye,
 
 static bool take_run(struct tpu_work *t, const struct plane_run *run)
 {
-    struct derive_eye *eye = &t->eyes[run->line];
+    struct derive_eye *eye = &t->eyes[run->line - t->first_line];
     bool own = t->own_stats && eye->side.side, ok = true;
     for (uint32_t i = 0; ok && i < run->n; i++) {
         const struct lane_event *e = &run->ev[i];
@@ -438,7 +446,7 @@ static bool take_run(struct tpu_work *t, const struct plane_run *run)
 
 static bool view_all(struct tpu_work *t, const struct plane_walk *walk)
 {
-    const struct lane_source *sources = plane_walk_sources(walk, t->w->part->arena);
+    const struct lane_source *sources = plane_walk_sources(walk, &t->w->bump);
     line_maker_view(t->scope_line, sources);
     line_maker_view(t->op_line, sources);
     line_maker_view(t->source_line, sources);
@@ -448,14 +456,15 @@ static bool view_all(struct tpu_work *t, const struct plane_walk *walk)
 static bool walk_plane(struct tpu_work *t)
 {
     struct derive_work *w = t->w;
-    uint32_t nlines = (uint32_t)w->lines.n;
-    t->eyes = calloc(nlines + 1, sizeof *t->eyes);
+    derive_plane_lines(w, t->plane, &t->first_line, &t->end_line);
+    uint32_t nlines = t->end_line - t->first_line;
+    t->eyes = calloc((size_t)nlines + 1, sizeof *t->eyes);
     if (!t->eyes)
         return false;
     bool like_xprof = t->offloads.n && t->pl->nevents <= EXACT_ORDER_MAX;
     choose_lines(t, like_xprof);
     struct plane_walk *walk =
-        plane_walk_new(VEC(w->lines, struct derive_line), 0, nlines, take_line, t);
+        plane_walk_new(VEC(w->lines, struct derive_line), t->first_line, nlines, take_line, t);
     bool ok = walk && view_all(t, walk);
     if (ok && like_xprof)
         ok = plane_walk_like_xprof(walk);
@@ -491,10 +500,9 @@ static enum xp_status add_made(struct tpu_work *t, struct line_maker **m, int64_
 
 static enum xp_status make_lines(struct tpu_work *t)
 {
-    struct xp_arena *arena = t->w->part->arena;
-    t->scope_line = line_maker_new(arena, false);
-    t->op_line = line_maker_new(arena, false);
-    t->source_line = line_maker_new(arena, false);
+    t->scope_line = line_maker_new(t->w, false);
+    t->op_line = line_maker_new(t->w, false);
+    t->source_line = line_maker_new(t->w, false);
     enum xp_status st = XP_OK;
     if (!t->scope_line || !t->op_line || !t->source_line) {
         line_maker_free(t->scope_line);
@@ -533,6 +541,7 @@ enum xp_status derive_tpu_lines(struct derive_work *w, uint32_t plane)
     for (size_t i = 0; i < t.offloads.n; i++)
         vec_free(&VEC(t.offloads, struct offload)[i].starts);
     vec_free(&t.offloads);
+    vec_free(&t.by_display);
     for (uint32_t i = 0; i < t.nrows; i++)
         vec_free(&t.rows[i].events);
     return st;

@@ -333,9 +333,9 @@ bool plane_walk_run(struct plane_walk *w, struct plane_run *run)
     return true;
 }
 
-const struct lane_source *plane_walk_sources(const struct plane_walk *w, struct xp_arena *a)
+const struct lane_source *plane_walk_sources(const struct plane_walk *w, struct xp_bump *out)
 {
-    struct lane_source *s = xp_arena_alloc(a, (w->nlanes + 1) * sizeof *s);
+    struct lane_source *s = xp_bump_alloc(out, (w->nlanes + 1) * sizeof *s, 16);
     for (uint32_t i = 0; s && i < w->nlanes; i++)
         s[i] = (struct lane_source){w->lanes[i].cur.lane, w->lanes[i].base_ps, lane_source_id()};
     return s;

@@ -227,8 +227,15 @@ struct line_builder *line_builder_view(struct xp_arena *a, const struct lane_sou
 {
     struct line_builder *b = line_builder_new(a);
     if (b)
-        b->sources = sources;
+        line_builder_source(b, sources);
     return b;
+}
+
+void line_builder_source(struct line_builder *b, const struct lane_source *sources)
+{
+    b->sources = sources;
+    for (uint32_t i = 0; i < b->npens; i++)
+        b->pens[i]->sources = sources;
 }
 
 void line_builder_reset(struct line_builder *b)

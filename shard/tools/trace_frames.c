@@ -30,33 +30,39 @@ static bool add_name(struct trace_frames *f, struct xp_span name, struct xp_span
     return xp_strpool_add(&f->pool, name) != XP_STRPOOL_FULL;
 }
 
-static bool plane_shown(const struct trace_host *h, uint32_t plane)
+/* Which planes have rows; NULL when memory is out. */
+static bool *shown_planes(const struct trace_host *h)
 {
-    for (size_t i = 0; i < h->lanes.n; i++)
-        if (h->d->lines[VEC(h->lanes, struct trace_lane)[i].line].plane == plane)
-            return true;
-    return false;
+    bool *shown = calloc((size_t)h->part->nplanes + 1, sizeof *shown);
+    for (size_t i = 0; shown && i < h->lanes.n; i++)
+        shown[h->d->lines[VEC(h->lanes, struct trace_lane)[i].line].plane] = true;
+    return shown;
+}
+
+static bool add_plane(struct trace_frames *f, const struct trace_host *h, uint32_t plane)
+{
+    const struct part_plane *pl = &h->part->planes[plane];
+    const bool *unused = h->d->planes[plane].unused;
+    for (uint32_t i = 0; i < pl->nevmeta; i++)
+        if (!unused || !unused[i])
+            if (!add_name(f, part_str(h->part, pl->evmeta[i].name),
+                          part_str(h->part, pl->evmeta[i].display_name)))
+                return false;
+    return true;
 }
 
 enum xp_status trace_frames_add_host(struct trace_frames *f, const struct trace_host *h,
                                      struct xp_error *err)
 {
     const struct derive *d = h->d;
-    for (uint32_t p = 0; p < h->part->nplanes; p++) {
-        const struct part_plane *pl = &h->part->planes[p];
-        if (!pl->nevmeta || !plane_shown(h, p))
-            continue;
-        for (uint32_t i = 0; i < pl->nevmeta; i++)
-            if (!d->planes[p].unused || !d->planes[p].unused[i])
-                if (!add_name(f, part_str(h->part, pl->evmeta[i].name),
-                              part_str(h->part, pl->evmeta[i].display_name)))
-                    return trace_busy(err);
-    }
-    for (uint32_t i = 0; i < d->nnames; i++)
-        if (!add_name(f, xp_strpool_get(&d->strings, d->names[i].name),
-                      xp_strpool_get(&d->strings, d->names[i].display)))
-            return trace_busy(err);
-    return XP_OK;
+    bool *shown = shown_planes(h), ok = shown;
+    for (uint32_t p = 0; ok && p < h->part->nplanes; p++)
+        ok = !shown[p] || add_plane(f, h, p);
+    for (uint32_t i = 0; ok && i < d->nnames; i++)
+        ok = add_name(f, xp_strpool_get(&d->strings, d->names[i].name),
+                      xp_strpool_get(&d->strings, d->names[i].display));
+    free(shown);
+    return ok ? XP_OK : trace_busy(err);
 }
 
 struct trace_place *trace_places(const struct trace_host *h, struct xp_arena *scratch)

@@ -180,34 +180,74 @@ static void see(struct seen *s, int64_t begin_ps, int64_t end_ps)
         s->end_ps = end_ps;
 }
 
+/* The first and the last event that a lane shows, and how many it does. */
+struct shown_lane {
+    uint64_t n, first, last;
+};
+
+static struct shown_lane look_at_names(const struct trace_host *h, const struct derive_line *l,
+                                       const struct lane *lane)
+{
+    struct shown_lane s = {0};
+    uint32_t names[LANE_BLOCK];
+    for (uint64_t b = 0, n; (n = lane_names(lane, b, names)); b++)
+        for (uint64_t i = 0; i < n; i++) {
+            if (trace_hidden(h, l, names[i]))
+                continue;
+            s.last = b * LANE_BLOCK + i;
+            if (!s.n++)
+                s.first = s.last;
+        }
+    return s;
+}
+
+static void see_event(struct seen *s, const struct derive_line *l, const struct lane *lane,
+                      uint64_t ord)
+{
+    struct lane_cursor c;
+    struct lane_event ev;
+    lane_seek_ord(&c, lane, ord);
+    if (lane_next(&c, &ev))
+        see(s, l->line->base_ps + ev.begin_ps, l->line->base_ps + ev.end_ps);
+}
+
+static void see_all(struct seen *s, const struct trace_host *h, const struct derive_line *l,
+                    const struct lane *lane)
+{
+    struct lane_event ev[LANE_BLOCK];
+    struct lane_cursor c;
+    lane_seek_ord(&c, lane, 0);
+    for (size_t n; (n = lane_next_block(&c, ev));)
+        for (size_t i = 0; i < n; i++) {
+            if (trace_hidden(h, l, ev[i].name))
+                continue;
+            see(s, l->line->base_ps + ev[i].begin_ps, l->line->base_ps + ev[i].end_ps);
+            s->n++;
+        }
+}
+
+/* Events of a lane do not overlap, so that its first and last one span it; but for those that
+ * found no lane of their own. */
 static struct seen shown_events(const struct trace_host *h, const struct derive_line *l, bool hides)
 {
     struct seen s = {l->line->nevents, l->line->begin_ps, l->line->end_ps};
-    struct lane_event ev[LANE_BLOCK];
     if (!hides)
         return s;
     s.n = 0;
     for (uint32_t k = 0; k < l->line->nlanes; k++) {
-        struct lane_cursor c;
-        lane_seek_ord(&c, l->line->lanes[k], 0);
-        for (size_t n; (n = lane_next_block(&c, ev));)
-            for (size_t i = 0; i < n; i++) {
-                if (trace_hidden(h, l, ev[i].name))
-                    continue;
-                see(&s, l->line->base_ps + ev[i].begin_ps, l->line->base_ps + ev[i].end_ps);
-                s.n++;
-            }
+        const struct lane *lane = l->line->lanes[k];
+        if (l->line->overflow && k == l->line->nlanes - 1) {
+            see_all(&s, h, l, lane);
+            continue;
+        }
+        struct shown_lane x = look_at_names(h, l, lane);
+        if (!x.n)
+            continue;
+        see_event(&s, l, lane, x.first);
+        s.n += x.n;
+        see_event(&s, l, lane, x.last);
     }
     return s;
-}
-
-static bool hides_some(const struct trace_host *h, uint32_t plane)
-{
-    const struct part_plane *pl = &h->part->planes[plane];
-    for (uint32_t i = 0; i < pl->nevmeta; i++)
-        if (h->d->planes[plane].evflags[i] & EV_INTERNAL)
-            return true;
-    return false;
 }
 
 static void widen(struct trace_host *h, const struct seen *s)
@@ -232,15 +272,14 @@ static bool add_lanes(struct trace_host *h, struct trace_row *row, uint32_t line
         *x = (struct trace_lane){l->line->lanes[k], l->line->base_ps, line};
         row->nlanes++;
     }
-    bool hides = !l->own_names && hides_some(h, l->plane);
     uint64_t flows = UINT64_C(1) << STAT_FLOW | UINT64_C(1) << STAT_CORRELATION_ID |
                      UINT64_C(1) << STAT_PRODUCER_ID | UINT64_C(1) << STAT_CONSUMER_ID |
                      UINT64_C(1) << STAT_RUN_ID | UINT64_C(1) << STAT_REQUEST_ID |
                      UINT64_C(1) << STAT_STEP_ID;
-    row->may_hide |= hides;
     row->may_flow |= l->side && dp->kinds & flows;
     row->may_async |= l->side && dp->kinds >> STAT_IS_ASYNC & 1;
-    struct seen seen = shown_events(h, l, hides);
+    struct seen seen = shown_events(h, l, dp->hides && !l->own_names);
+    row->may_hide |= seen.n != l->line->nevents;
     widen(h, &seen);
     return true;
 }

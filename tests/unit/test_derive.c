@@ -297,6 +297,35 @@ static void a_plane_without_names_is_kept_as_it_is(void **state)
     part_close(o.file);
 }
 
+/* Planes of all kinds whose lines are looked at, with the steps that make it so. */
+static void planes_look_at_lines_of_their_own_only(void **state)
+{
+    (void)state;
+    struct xp_buf space = make_message();
+    enum { PLANES = 300 };
+    for (int i = 0; i < PLANES; i++) {
+        char name[40];
+        snprintf(name, sizeof name, i % 3 == 2 ? "/device:GPU:%d" : "/device:TPU:%d", i);
+        struct xp_buf plane = make_plane(i, name), ops = make_line(3, "XLA Ops", 1000);
+        put_stat_names(&plane, stats, GROUP - 1);
+        struct xp_buf meta = make_message();
+        put_text(&meta, 5, TF_OP, "net/layer/dot:MatMul");
+        put_meta(&plane, MATMUL, "fusion.1", NULL, &meta);
+        put_meta(&plane, STEP, "3", NULL, NULL);
+        add_step(&plane, 0, 100 * US);
+        add(&ops, MATMUL, 10 * US, 20 * US, 0, 0, 0, 0);
+        make_put(&plane, 3, &ops);
+        make_put(&space, 1, &plane);
+    }
+    struct opened o = open_space(&space);
+    uint64_t lines = part_file_part(o.file)->nlines;
+    assert_int_equal(lines, 2 * PLANES);
+    assert_true(o.d->nlines > lines);
+    assert_true(o.d->looked >= lines);
+    assert_true(o.d->looked <= 6 * lines);
+    part_close(o.file);
+}
+
 static void it_is_derived_once(void **state)
 {
     (void)state;
@@ -322,6 +351,7 @@ int main(void)
         cmocka_unit_test(ops_of_one_name_are_one_event_of_the_derived_lines),
         cmocka_unit_test(deep_scopes_do_not_grow_without_bound),
         cmocka_unit_test(a_plane_without_names_is_kept_as_it_is),
+        cmocka_unit_test(planes_look_at_lines_of_their_own_only),
         cmocka_unit_test(it_is_derived_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
