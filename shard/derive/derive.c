@@ -5,7 +5,6 @@
 #include "lib/base/hash.h"
 #include "shard/derive/derive_int.h"
 #include "shard/derive/device_time.h"
-#include "shard/store/lane_int.h"
 
 /* What part->derived points at. The locks are held while deriving and making, so that the second
  * worker waits for the first one's result. */

@@ -109,11 +109,6 @@ bool lane_pen_add(struct lane_pen *pen, const struct lane_raw *ev, struct xp_are
 /* Closes the lane; NULL when the arena is spent. The pen is empty again. */
 struct lane *lane_pen_end(struct lane_pen *pen, struct xp_arena *scratch, struct xp_bump *out);
 
-/* A builder whose scratch is in one arena and whose lanes go to `out`; it may be used for line
- * after line: line_builder_end empties it. */
-struct line_builder *line_builder_on(struct xp_arena *scratch, struct xp_bump *out);
-/* The next line is one of views of these lanes; NULL: it is not. */
-void line_builder_source(struct line_builder *b, const struct lane_source *sources);
 /* Forgets what was added. */
 void line_builder_reset(struct line_builder *b);
 
