@@ -109,6 +109,7 @@ bool lane_pen_add(struct lane_pen *pen, const struct lane_raw *ev, struct xp_are
 /* Closes the lane; NULL when the arena is spent. The pen is empty again. */
 struct lane *lane_pen_end(struct lane_pen *pen, struct xp_arena *scratch, struct xp_bump *out);
 
+struct line_builder;
 /* Forgets what was added. */
 void line_builder_reset(struct line_builder *b);
 
