@@ -118,6 +118,54 @@ describe("the pages", { skip: reason || false, timeout: 300_000 }, () => {
     await close();
   });
 
+  test("figures of runs are got on demand, kept, and ordered by; what is in work can be seen and ended", async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    let let_go = () => undefined;
+    const held = new Promise((done) => (let_go = done));
+    const asked = [];
+    const report = (tool, metrics) => ({ tool, metrics: Object.entries(metrics).map(([id, value]) => ({ id, label: id, unit: "", value, reason: value === null ? `no ${id}` : null })) });
+    await page.route(/report\?/, async (route) => {
+      const q = new URL(route.request().url()).searchParams;
+      if (!/overview_page|memory_profile/.test(q.get("tool"))) return route.continue();
+      asked.push(`${q.get("run")} ${q.get("tool")}`);
+      if (q.get("run") === "many") await held;
+      const step = q.get("run") === "scoped" ? 3_000_000_000 : 9_000_000_000;
+      return route.fulfill({ json: q.get("tool") === "overview_page" ? report("overview_page", { device_type: MARKUP, step_time_mean: step }) : report("memory_profile", { peak_memory: null }) }).catch(() => undefined);
+    });
+    await page.goto(server.url);
+    await page.waitForSelector(".runs a");
+    assert.deepEqual(asked, [], "a list asks for no figures by itself");
+    const line = (run) => page.locator(".runs tbody tr", { has: page.locator(`th a:text-is("${run}")`) });
+    for (const run of ["scoped", RUN]) {
+      await line(run).locator("button.get").first().click();
+      await line(run).getByText("ms", { exact: false }).first().waitFor({ timeout: 30_000 });
+    }
+    assert.match(await line("scoped").innerText(), /<img src=x[\s\S]*3\.000 ms/);
+    assert.match(await line("scoped").locator(".na").getAttribute("title"), /no peak_memory/);
+    await page.click(".runs thead button:has-text('Step time')");
+    await page.click(".runs thead button:has-text('Step time')");
+    await waitFor("the shortest step is first", async () => /^scoped/.test(await page.locator(".runs tbody th").first().innerText()));
+    assert.equal(new URL(page.url()).searchParams.get("sort"), "step");
+
+    await line("many").locator("button.get").first().click();
+    await page.click("[title^='Work in progress']", { timeout: 30_000 });
+    assert.match(await page.locator(".jobs").innerText(), /Figures of many/);
+    await page.screenshot({ path: join(shots, "runs-figures-light.png") });
+    await page.click(".jobs .button");
+    await waitFor("nothing is in work", async () => (await page.locator("[title^='Work in progress']").count()) === 0, 30_000);
+    assert.equal(await line("many").locator("button.get").count() > 0, true, "it can be asked for again");
+    let_go();
+
+    const before = asked.length;
+    await page.reload();
+    await page.waitForSelector(".runs a");
+    assert.match(await line("scoped").innerText(), /3\.000 ms/, "kept");
+    assert.equal(asked.length, before);
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
   test("a run of two hosts has a page of its own, and the timeline a choice", async () => {
     const { page, check, close } = await openPage(browser, server.url);
     await page.goto(`${base}run?run=2026_01_30_09_00_00`);

@@ -173,4 +173,6 @@ export interface Progress {
   planes_done: number;
   planes_total: number;
   error: string | { detail?: string } | null;
+  hosts_done?: number; // of a run of several hosts, put together here
+  hosts_total?: number;
 }

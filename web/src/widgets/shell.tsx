@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { here } from "../model/location";
 import { choice, cycleTheme } from "../model/theme";
 import { drawer } from "../shell/drawer";
+import { Tray } from "../shell/tray";
 import { Icon, Logo } from "./icon";
 
 export function Bar({ crumbs, children }: { crumbs: ComponentChildren; children?: ComponentChildren }) {
@@ -19,6 +20,7 @@ export function Bar({ crumbs, children }: { crumbs: ComponentChildren; children?
       <nav class="crumbs" aria-label="You are here">{crumbs}</nav>
       <div class="tools">
         {children}
+        <Tray />
         <button
           type="button" class="tool" onClick={cycleTheme}
           title={`Theme: ${choice.value === "auto" ? "as the system" : choice.value} (T)`}

@@ -5,7 +5,11 @@ import { Api, asProblem, isAbort, type Problem } from "../../api/client";
 import { watch } from "../../api/events";
 import type { RunRow, Runs } from "../../api/types";
 import { ago, bytes, count, date, plural } from "../../model/format";
+import { isComplete, type Figures } from "../../model/figures";
 import { go, here } from "../../model/location";
+import { formatSort, parseSort, type Sort } from "../../model/tablemodel";
+import { exact, natural, show } from "../../model/units";
+import { figuresFor, wantFigures } from "../../shell/figures";
 import { Icon } from "../../widgets/icon";
 import { ProblemPanel } from "../../widgets/problem";
 import { Bar, Loading } from "../../widgets/shell";
@@ -13,9 +17,16 @@ import { Bar, Loading } from "../../widgets/shell";
 const PAGE = 100;
 const EVERY = 5000; // ms between looks for new runs
 
+function runsHref(root: string, q: string, sort: Sort | null): string {
+  const parts = [q && `q=${encodeURIComponent(q)}`, sort && `sort=${formatSort(sort)}`].filter(Boolean);
+  return `${root}${parts.length ? `?${parts.join("&")}` : ""}`;
+}
+
 export function RunsPage() {
   const { root, search } = here.value;
   const q = new URLSearchParams(search).get("q") ?? "";
+  const asked = parseSort(new URLSearchParams(search).get("sort"));
+  const sort = asked && columns.some((c) => c.id === asked.column) ? asked : null;
   const api = useMemo(() => new Api(root), [root]);
   const answer = useSignal<Runs | null>(null);
   const problem = useSignal<Problem | null>(null);
@@ -83,8 +94,7 @@ export function RunsPage() {
           <input
             ref={input} type="text" spellcheck={false} placeholder="Search runs  ( / )" aria-label="Search runs" value={q}
             onInput={(e) => {
-              const text = e.currentTarget.value;
-              go(`${root}${text ? `?q=${encodeURIComponent(text)}` : ""}`, true);
+              go(runsHref(root, e.currentTarget.value, sort), true);
             }}
           />
         </search>
@@ -92,37 +102,121 @@ export function RunsPage() {
       <main class="page">
         {problem.value && <ProblemPanel problem={problem.value} retry={() => turn.value++} />}
         {!a && !problem.value && <Loading what="Listing the runs…" />}
-        {a && <RunsOf a={a} q={q} root={root} more={() => void more()} />}
+        {a && <RunsOf a={a} q={q} root={root} api={api} sort={sort} more={() => void more()} />}
       </main>
     </>
   );
 }
 
-function RunsOf({ a, q, root, more }: { a: Runs; q: string; root: string; more: () => void }) {
+type ColumnId = "run" | "captured" | "hosts" | "size" | "device" | "step" | "memory";
+type Known = ReturnType<typeof figuresFor>;
+
+const columns: { id: ColumnId; label: string; number?: boolean; wide?: boolean; title: string }[] = [
+  { id: "run", label: "Run", title: "Name of the run" },
+  { id: "captured", label: "Captured", title: "When it was captured" },
+  { id: "hosts", label: "Hosts", number: true, wide: true, title: "Profiles in the run" },
+  { id: "size", label: "Size", number: true, title: "Of its files" },
+  { id: "device", label: "Device", wide: true, title: "Kind of the devices" },
+  { id: "step", label: "Step time", number: true, title: "Mean of its steps" },
+  { id: "memory", label: "Peak memory", number: true, wide: true, title: "Most memory in use on a device" },
+];
+
+function keyOf(r: RunRow, f: Figures | null, by: ColumnId): number | string | null {
+  switch (by) {
+    case "run": return natural(r.run);
+    case "captured": return r.captured_ms;
+    case "hosts": return r.hosts;
+    case "size": return r.bytes;
+    default: return f?.[by] ?? null;
+  }
+}
+
+/** What is not known stands last either way. */
+function sorted(rows: readonly RunRow[], known: ReadonlyMap<string, Known>, sort: Sort): RunRow[] {
+  const by = sort.column as ColumnId;
+  const keyed = rows.map((r, i) => ({ r, i, key: keyOf(r, known.get(r.run)?.figures ?? null, by) }));
+  keyed.sort((a, b) => {
+    if (a.key === null || b.key === null) return a.key !== null ? -1 : b.key !== null ? 1 : a.i - b.i;
+    return a.key === b.key ? a.i - b.i : (a.key < b.key ? -1 : 1) * (sort.descending ? -1 : 1);
+  });
+  return keyed.map((k) => k.r);
+}
+
+const AT_ONCE = 20; // runs whose figures one press asks for
+
+function RunsOf({ a, q, root, api, sort, more }: { a: Runs; q: string; root: string; api: Api; sort: Sort | null; more: () => void }) {
   const ticked = useSignal<readonly string[]>([]);
   if (a.runs.length === 0) return <Empty a={a} q={q} />;
   const tick = (run: string): void => {
     const now = ticked.peek();
     ticked.value = now.includes(run) ? now.filter((r) => r !== run) : [...now, run].slice(-2);
   };
+  const known = new Map(a.runs.map((r) => [r.run, figuresFor(api, r)]));
+  const rows = sort ? sorted(a.runs, known, sort) : a.runs;
+  const unknown = rows.filter((r) => r.state === "ready" && !known.get(r.run)!.waiting && !isKnown(known.get(r.run)!));
+  const order = (id: ColumnId): void => {
+    const now = sort?.column === id ? sort : null;
+    const next = { column: id, descending: now ? !now.descending : id !== "run" && id !== "device" };
+    go(runsHref(root, q, now && now.descending === (id === "run" || id === "device") ? null : next), true);
+  };
   return (
     <>
-      <div class="page-head">
-        <h1>{!a.total_exact && "at least "}{plural(a.total, "run")}{q && <> matching “{q}”</>}</h1>
-        <p>in <code>{a.location}</code>{a.cut && `: ${a.cut}`}</p>
+      <div class="page-head row">
+        <div>
+          <h1>{!a.total_exact && "at least "}{plural(a.total, "run")}{q && <> matching “{q}”</>}</h1>
+          <p>in <code>{a.location}</code>{a.cut && `: ${a.cut}`}{sort && a.next && <> · ordered are the {count(a.runs.length)} that are listed</>}</p>
+        </div>
+        {unknown.length > 0 && (
+          <button
+            type="button" class="button push" title="Device, step time and peak memory come from the profiles themselves: this opens them, one after the other"
+            onClick={() => wantFigures(api, unknown.slice(0, AT_ONCE))}
+          >
+            <Icon name="gauge" /> Get figures{unknown.length > AT_ONCE ? ` of ${AT_ONCE}` : ""}
+          </button>
+        )}
       </div>
       <div class="sheet">
-        <table class="runs">
+        <table class="runs list">
           <thead>
-            <tr><th scope="col" class="tick-cell"><span class="unseen">Compare</span></th><th scope="col">Run</th><th scope="col">Captured</th><th scope="col" class="number">Hosts</th><th scope="col" class="number">Size</th><th scope="col">State</th><th scope="col"><span class="unseen">Pages</span></th></tr>
+            <tr>
+              <th scope="col" class="tick-cell"><span class="unseen">Compare</span></th>
+              {columns.map((c) => (
+                <th
+                  key={c.id} scope="col" class={`${c.number ? "number" : ""} ${c.wide ? "wide" : ""}`} title={c.title}
+                  aria-sort={sort?.column !== c.id ? "none" : sort.descending ? "descending" : "ascending"}
+                >
+                  <button type="button" class="sorter" onClick={() => order(c.id)}>
+                    {c.label}<span class="arrow" aria-hidden="true">{sort?.column !== c.id ? "" : sort.descending ? " ↓" : " ↑"}</span>
+                  </button>
+                </th>
+              ))}
+              <th scope="col">State</th><th scope="col"><span class="unseen">Pages</span></th>
+            </tr>
           </thead>
-          <tbody>{a.runs.map((r) => <RunLine key={r.run} r={r} root={root} ticked={ticked.value.includes(r.run)} tick={() => tick(r.run)} />)}</tbody>
+          <tbody>{rows.map((r) => <RunLine key={r.run} r={r} root={root} known={known.get(r.run)!} get={() => wantFigures(api, [r])} ticked={ticked.value.includes(r.run)} tick={() => tick(r.run)} />)}</tbody>
         </table>
       </div>
       {a.next && <p class="none">{count(a.runs.length)} of {count(a.total)} are listed. <button type="button" class="button" onClick={more}>List more</button></p>}
       {ticked.value.length > 0 && <CompareBar runs={a.runs} ticked={ticked.value} root={root} clear={() => (ticked.value = [])} />}
     </>
   );
+}
+
+function isKnown(k: Known): boolean {
+  return k.problem !== "" || (k.figures !== null && isComplete(k.figures));
+}
+
+/** One of the figures: known, being asked for, not in the profile and why, or to be had by a click. */
+function FigureCell({ id, known, run, get, able }: { id: "device" | "step" | "memory"; known: Known; run: string; get: () => void; able: boolean }) {
+  const { figures: f, waiting, problem } = known;
+  const kind = id === "device" ? "wide" : id === "memory" ? "number wide" : "number";
+  const v = f?.[id] ?? null;
+  if (v !== null) return <td class={kind} title={exact(v, id === "step" ? "ps" : id === "memory" ? "bytes" : "")}>{show(v, id === "step" ? "ps" : id === "memory" ? "bytes" : "")}</td>;
+  if (waiting) return <td class={`${kind} na`}>{id === "step" ? <span class="spinner" role="status" aria-label={`Getting the figures of ${run}`} /> : "…"}</td>;
+  if (problem) return <td class={`${kind} na`} title={problem}>n/a</td>;
+  if (f && (id !== "memory" || isComplete(f))) return <td class={`${kind} na`} title={f.why[id] ?? ""}>n/a</td>;
+  if (!able || id === "device") return <td class={`${kind} na`}>–</td>;
+  return <td class={kind}><button type="button" class="get" title="Get the figures of this run" aria-label={`Get the figures of ${run}`} onClick={get}>get</button></td>;
 }
 
 /** Two rows that were ticked: the older one is what the newer one is held against. */
@@ -141,7 +235,7 @@ function CompareBar({ runs, ticked, root, clear }: { runs: readonly RunRow[]; ti
   );
 }
 
-function RunLine({ r, root, ticked, tick }: { r: RunRow; root: string; ticked: boolean; tick: () => void }) {
+function RunLine({ r, root, known, get, ticked, tick }: { r: RunRow; root: string; known: Known; get: () => void; ticked: boolean; tick: () => void }) {
   const when = date(r.captured_ms);
   const page = r.hosts === 1 && r.state === "ready" ? "trace" : "run";
   return (
@@ -151,8 +245,9 @@ function RunLine({ r, root, ticked, tick }: { r: RunRow; root: string; ticked: b
       <td class="when" title={when.iso && `${when.iso}\n${r.captured_from === "name" ? "from the run's name" : "from the file's time"}`}>
         {when.text} <span class="ago">{ago(r.captured_ms, Date.now())}</span>
       </td>
-      <td class="number">{count(r.hosts)}</td>
+      <td class="number wide">{count(r.hosts)}</td>
       <td class="number" title={`${count(r.bytes)} bytes`}>{bytes(r.bytes)}</td>
+      {(["device", "step", "memory"] as const).map((id) => <FigureCell key={id} id={id} known={known} run={r.run} get={get} able={r.state === "ready"} />)}
       <td><span class={`pill ${r.state}`}>{r.state}</span> {r.note && <span class="note">{r.note}</span>}</td>
       <td class="row-links">
         {r.state === "ready" && (

@@ -2,10 +2,12 @@
 // is still busy with the profile.
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { Api, asProblem, isAbort, type Problem } from "../../api/client";
+import { Api, asProblem, isAbort, Problem } from "../../api/client";
 import type { Params } from "../../api/base";
 import { asReport, type Report } from "../../api/report";
 import type { Progress } from "../../api/types";
+import { toolOf } from "../../model/tools";
+import { follow, startJob } from "../../shell/jobs";
 
 const KEPT = 12;
 const kept = new Map<string, Report>();
@@ -23,11 +25,11 @@ export interface Loading {
   report: Signal<Report | null>;
   problem: Signal<Problem | null>;
   busy: Signal<boolean>;
-  progress: Signal<Progress | null>; // while the profile itself is being read
+  progress: Signal<Progress | null>; // while the profile itself is being read, and that takes a while
   retry: () => void;
 }
 
-const LOOK_MS = 700;
+const SLOW_MS = 600;
 const RETRIES = 40;
 
 export function useReport(api: Api, params: Params): Loading {
@@ -72,19 +74,28 @@ export function useReport(api: Api, params: Params): Loading {
     };
     ask();
 
-    const host = ((params["host"] as readonly string[] | undefined) ?? [])[0];
-    const look = setInterval(() => {
-      if (!busy.peek()) return clearInterval(look);
-      if (!host) return undefined;
-      api.json<Progress>("progress", { run: String(params["run"]), host }, abort.signal).then(
-        (p) => (progress.value = p.state === "ready" ? null : p),
-        () => undefined, // the report itself will say what is wrong
-      );
-      return undefined;
-    }, LOOK_MS);
-    return () => {
-      clearInterval(look);
+    // What takes a while is in the tray, where it can be ended.
+    let told = (): void => undefined;
+    const cancel = (): void => {
+      abort.abort();
       clearTimeout(timer);
+      busy.value = false;
+      problem.value = new Problem({ status: 0, title: "Cancelled", detail: "You ended this before the answer was there." });
+    };
+    const slow = setTimeout(() => {
+      if (!busy.peek()) return;
+      const run = String(params["run"]);
+      const tool = String(params["tool"]);
+      const hosts = (params["host"] as readonly string[] | undefined) ?? [];
+      const endJob = startJob(toolOf(tool)?.label ?? tool, run, progress, cancel);
+      const unfollow = follow(api, run, hosts[0] ?? "", hosts.length, progress);
+      const unwatch = busy.subscribe((b) => b || (endJob(), unfollow()));
+      told = () => (unwatch(), endJob(), unfollow());
+    }, SLOW_MS);
+    return () => {
+      clearTimeout(slow);
+      clearTimeout(timer);
+      told();
       abort.abort();
     };
   }, [key, turn.value]);

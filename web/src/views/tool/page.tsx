@@ -5,13 +5,15 @@ import { useEffect, useMemo } from "preact/hooks";
 import { Api } from "../../api/client";
 import type { Metric, Report } from "../../api/report";
 import type { Progress, Run } from "../../api/types";
-import { bytes, count, plural } from "../../model/format";
+import { count, plural } from "../../model/format";
 import { here } from "../../model/location";
 import { elsewhere, parseTool, rangeArguments, toolHref, type ToolUrl } from "../../model/toolurl";
 import { tools, toolOf, type Tool } from "../../model/tools";
 import { markdownText } from "../../model/tablemodel";
 import { show } from "../../model/units";
 import { dialog } from "../../shell/dialogs";
+import { remember } from "../../shell/figures";
+import { progressText } from "../../shell/jobs";
 import { toolsOf } from "../../shell/runtools";
 import { Copy } from "../../widgets/copy";
 import { HostPicker } from "../../widgets/hosts";
@@ -61,6 +63,13 @@ export function ToolPage() {
     if (r && r.tables[0] && r.tables[0].total_rows > r.tables[0].rows.length) truncated.value = true;
   }, [r]);
 
+  // The list of runs shows what was seen here, without asking for it again.
+  const overview = r && tool.id === "overview_page" && s.hosts.length === 0 && !r.range ? r : null;
+  const size = info.value?.hosts.reduce((a, h) => a + h.bytes, 0);
+  useEffect(() => {
+    if (overview && size !== undefined) remember(root, s.run, size, overview);
+  }, [overview, size]);
+
   return (
     <>
       <Bar crumbs={<Crumbs s={s} root={root} tool={tool} info={info.value} whole={r !== null && !busy.value && !r.range} />}>
@@ -107,9 +116,7 @@ function Waiting({ tool, progress: p }: { tool: Tool; progress: Progress | null 
   return (
     <>
       <Head title={tool.label} question={tool.question} />
-      <Loading what={p && p.bytes_total > 0 && p.bytes_done < p.bytes_total
-        ? `Reading the profile: ${bytes(p.bytes_done)} of ${bytes(p.bytes_total)}, ${plural(p.events, "event")}`
-        : "Working it out…"} />
+      <Loading what={p && p.bytes_done < p.bytes_total ? `Reading the profile: ${progressText(p)}` : "Working it out…"} />
       {p && p.bytes_total > 0 && <progress max={p.bytes_total} value={p.bytes_done} aria-label="Profile read" />}
       <div class="skeleton" aria-hidden="true"><i /><i /><i /><i /></div>
     </>
