@@ -50,6 +50,7 @@ OWNED = {
     r"uv\.h": ["lib/run/", "lib/net/", "lib/http/", "lib/cluster/", "tests/"],
     r"jemalloc/": ["lib/base/", "server/main.c", "server/app.c", "server/metrics.c", "loadtest/"],
     r"jansson\.h": ["server/", "lib/auth/", "lib/objstore/", "loadtest/", "tests/"],
+    r"cjose/": ["lib/auth/"],
     r"curl/": ["loadtest/", "tests/", "lib/net/", "lib/cluster/"],
 }
 

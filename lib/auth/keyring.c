@@ -4,6 +4,7 @@
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -104,4 +105,22 @@ bool xp_keyring_check(const struct xp_keyring *k, const char *purpose, struct xp
         good |= CRYPTO_memcmp(right, mac, KEYRING_MAC) == 0;
     }
     return good;
+}
+
+struct xp_keyring *xp_keyring_random(void)
+{
+    struct xp_keyring *k = calloc(1, sizeof *k);
+    XP_ASSERT(k && RAND_bytes(k->keys[0].bytes, KEYRING_MAC) == 1);
+    k->keys[0].n = KEYRING_MAC;
+    k->n = 1;
+    return k;
+}
+
+bool xp_keyring_derive(const struct xp_keyring *k, size_t i, const char *purpose,
+                       uint8_t key[KEYRING_MAC])
+{
+    if (i >= k->n)
+        return false;
+    mac_of(k, i, "xprofd derived key", xp_span_str(purpose), key);
+    return true;
 }

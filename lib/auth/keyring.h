@@ -20,12 +20,17 @@
 struct xp_keyring;
 
 enum xp_status xp_keyring_open(const char *path, struct xp_keyring **out, struct xp_error *err);
+/* One key, drawn at random: good as long as the process lives. */
+struct xp_keyring *xp_keyring_random(void);
 void xp_keyring_close(struct xp_keyring *k); /* NULL is fine; keys are wiped */
 
 /* HMAC-SHA-256 of purpose, a zero byte and bytes, with the first key. What is signed for one
  * purpose is no signature for another. */
 void xp_keyring_sign(const struct xp_keyring *k, const char *purpose, struct xp_span bytes,
                      uint8_t mac[KEYRING_MAC]);
+/* A key for other uses, made of the i-th one and the purpose; false: there are not so many. */
+bool xp_keyring_derive(const struct xp_keyring *k, size_t i, const char *purpose,
+                       uint8_t key[KEYRING_MAC]);
 /* Whether mac is that of any key. */
 bool xp_keyring_check(const struct xp_keyring *k, const char *purpose, struct xp_span bytes,
                       const uint8_t mac[KEYRING_MAC]);
