@@ -23,6 +23,14 @@ export function opTable(n, scale = () => 1, name = (i) => `fusion.${i}`) {
   return { id: "ops", title: "HLO ops", note: null, columns: opColumns, rows, total_rows: n, matched_rows: n, totals: null, rest: null, sort: { column: "self_time", descending: true } };
 }
 
+/** n buffers of a program, 2 GiB each times `scale`. */
+export function bufferTable(n, scale, name) {
+  const columns = [column("op", "Op", "", "op"), column("program_id", "Program", "", "text"), column("size", "Size", "bytes", "bytes"), column("padding", "Padding", "bytes", "bytes"),
+    column("kind", "Kind", "", "text"), column("opcode", "Opcode", "", "text"), column("shape", "Shape", "", "text"), column("framework_op", "Framework op", "", "text")];
+  const rows = Array.from({ length: n }, (_, i) => [name(i), "42", 2 ** 31 * scale(i), 0, "Temporary", "fusion", `f32[8,${i}]{1,0:T(8,128)}`, `jit(f)/layer_${i}/dot`]);
+  return { id: "buffers", title: "Buffers", note: null, columns, rows, total_rows: n, rest: null, sort: { column: "size", descending: true } };
+}
+
 export function everything({ name = (i) => `name ${i}`, tool = "overview_page", rows = 40, hosts = ["w-0", "w-1"] } = {}) {
   const names = [0, 1, 2, 3].map(name);
   return {

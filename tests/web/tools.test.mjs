@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Logdir, missing, openPage, realProfile, shots, startBrowser, startServer, waitFor } from "./harness.mjs";
 import { MARKUP, plainProfile } from "./profile.mjs";
-import { everything, opTable } from "./reports.mjs";
+import { bufferTable, everything, opTable } from "./reports.mjs";
 
 const reason = missing();
 const web = join(dirname(fileURLToPath(import.meta.url)), "../../web");
@@ -217,6 +217,15 @@ describe("the pages of tools", { skip: reason || false, timeout: 240_000 }, () =
     const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=CSV")]);
     const csv = readFileSync(await download.path(), "utf8").split("\r\n");
     assert.equal(csv.length, 50_002);
+    await page.selectOption("[aria-label='Group HLO ops by']", "category");
+    await waitFor("ten groups", async () => (await page.locator(".data tbody tr").count()) === 10);
+    assert.match(await page.locator(".data tbody tr").first().innerText(), /category 9\s+5.?000\s/);
+    assert.equal(new URL(page.url()).searchParams.get("group"), "category");
+    await page.locator(".data tbody tr", { hasText: "category 3" }).click();
+    await waitFor("the rows of that group", async () => /^5.?000 of 50/.test(await page.locator(".table-count").first().innerText()));
+    assert.equal(new URL(page.url()).searchParams.get("q"), 'category="category 3"');
+    await page.goBack();
+    await waitFor("the groups again", async () => (await page.locator(".data tbody tr").count()) === 10);
     assert.match(csv[0], /^op,category,occurrences,self_time \(ps\)/);
     assert.deepEqual(await check(), []);
     await close();
@@ -282,6 +291,7 @@ describe("the pages of tools", { skip: reason || false, timeout: 240_000 }, () =
     const { page, check, close } = await openWith((q) => {
       const r = everything({ tool: q.get("tool") });
       if (slower(q)) r.metrics.find((m) => m.id === "step_time_mean").value = 15e9;
+      if (q.get("tool") === "memory_viewer") return { ...r, tables: [bufferTable(9, (i) => (slower(q) && i === 7 ? 2 : 1), (i) => `fusion.${i + 100 * slower(q)}{0}`)] };
       return { ...r, missing_hosts: [], tables: [opTable(30, (i) => (slower(q) && i === 7 ? 2 : 1), (i) => `fusion.${i + 100 * slower(q)}`)] };
     });
     const other = runs[0] ?? PLAIN;
@@ -297,6 +307,10 @@ describe("the pages of tools", { skip: reason || false, timeout: 240_000 }, () =
     assert.match(await page.locator(".verdict").innerText(), /B is slower: a step takes 15\.00 ms instead of 12\.35 ms \(\+21\.5 %\)/);
     assert.match(await page.locator(".data tbody tr").first().innerText(), /fusion\.107[\s\S]*same/);
     assert.match(await page.locator('[data-metric="step_time_mean"] .delta').innerText(), /\+2\.654 ms \(\+21\.5 %\)[\s\S]*worse/);
+    await page.click("text=Compare the buffers");
+    await page.waitForSelector("section[aria-label^='Buffers'] tbody tr");
+    assert.match(await page.locator("section[aria-label^='Buffers'] tbody tr").first().innerText(), /fusion\.107[\s\S]*same[\s\S]*\+2\.00 GiB/);
+    assert.equal(new URL(page.url()).searchParams.get("buffers"), "1");
     for (const theme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme: theme });
       await page.screenshot({ path: join(shots, `compare-${theme}.png`) });

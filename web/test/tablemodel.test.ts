@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Cell, Column } from "../src/api/report";
 import { commonStart, shownColumns } from "../src/model/columns";
-import { arrange, findColumn, formatSort, parseFilter, parseSort, rowMatches, summable, toCsv, toMarkdown, totals } from "../src/model/tablemodel";
+import { arrange, findColumn, formatSort, groupable, grouped, groupFilter, parseFilter, parseSort, rowMatches, summable, toCsv, toMarkdown, totals } from "../src/model/tablemodel";
 
 const columns: Column[] = [
   { id: "op", label: "HLO op", unit: "", type: "op" },
@@ -102,4 +102,23 @@ test("what all texts of a column begin with is found, up to the end of a word", 
   expect(commonStart([["fusion.1"], ["fusion.2"]], 0)).toBe(0);
   expect(commonStart([["the same long text, everywhere"], ["the same long text, everywhere"]], 0)).toBe(0);
   expect(commonStart([], 0)).toBe(0);
+});
+
+test("rows that share a text are summed up as groups, and a group's filter leaves its rows", () => {
+  const columns = [
+    { id: "op", label: "Op", unit: "", type: "op" as const }, { id: "category", label: "Category", unit: "", type: "text" as const },
+    { id: "self_time", label: "Self", unit: "ps", type: "number" as const }, { id: "mean_time", label: "Mean", unit: "ps", type: "number" as const },
+  ];
+  const rows = [["a", "copy", 5, 1], ["b", "loop fusion", 7, 1], ["c", "copy", 2n ** 60n, 1], ["d", null, 1, 1], ["e", "loop fusion", null, 1]];
+  const table = { id: "ops", title: "Ops", note: null, columns, rows, total_rows: 5, rest: null, sort: null };
+  expect(groupable(table)).toEqual([1]);
+  const all = arrange(table, parseFilter("", columns), null);
+  const g = grouped(table, all, 1);
+  expect(g.columns.map((c) => c.id)).toEqual(["category", "rows", "self_time"]);
+  expect(g.rows).toEqual([["copy", 2, 2n ** 60n + 5n], ["loop fusion", 2, 7], [null, 1, 1]]);
+  expect(g.sort).toEqual({ column: "self_time", descending: true });
+  const open = (value: string | null) => arrange(table, parseFilter(groupFilter("", columns[1]!, value), columns), null);
+  expect([...open("loop fusion")]).toEqual([1, 4]);
+  expect([...open(null)]).toEqual([3]);
+  expect(grouped(table, arrange(table, parseFilter("self_time>6ps", columns), null), 1).rows.map((r) => r[1])).toEqual([1, 1]);
 });

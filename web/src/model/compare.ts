@@ -291,3 +291,44 @@ export function pairTable(pairs: readonly Pair[], basis: Basis): Table {
     ],
   };
 }
+
+/* --- buffers --- */
+
+/** Buffers at the peak, in the shape of ops: their weight is their size. */
+export function buffersOf(r: Report): Op[] {
+  const t = r.tables.find((x) => x.id === "buffers");
+  if (!t) return [];
+  const at = (id: string): number => t.columns.findIndex((c) => c.id === id);
+  const get = (row: readonly Cell[], id: string): string => (at(id) < 0 ? "" : text(row[at(id)]));
+  return t.rows.map((row) => {
+    const name = get(row, "op");
+    return {
+      name, program: get(row, "program_id"), module: "", opcode: get(row, "opcode") || opBase(name), shapes: get(row, "shape").replace(/\{[^}]*\}/g, ""),
+      framework: get(row, "framework_op"), source: get(row, "source"), category: get(row, "kind") || "buffers", count: NaN, time: asNumber(row[at("size")]) || 0, text: get(row, "shape"),
+    };
+  });
+}
+
+/** The largest change first. */
+export function bufferTable(pairs: readonly Pair[]): Table {
+  const rows = pairs.map(({ a, b, match }): Cell[] => {
+    const o = (b ?? a)!;
+    return [o.name, match, o.category, a?.time ?? null, b?.time ?? null, (b?.time ?? 0) - (a?.time ?? 0), a?.text || null, b?.text || null, o.framework || null, a && b && a.name !== b.name ? a.name : null];
+  });
+  rows.sort((x, y) => Math.abs(Number(y[5])) - Math.abs(Number(x[5])) || Number(y[4] ?? 0) - Number(x[4] ?? 0));
+  return {
+    id: "buffers", title: "Buffers at the peak", note: null, rows, total_rows: rows.length, rest: null, sort: null,
+    columns: [
+      { id: "op", label: "Op", unit: "", type: "op", definition: "whose result it holds, in B; in A where B has none" },
+      { id: "match", label: "Match", unit: "", type: "text", definition: "same: alike in opcode, shape and framework op; new shapes: the same framework op with another shape" },
+      { id: "kind", label: "Kind", unit: "", type: "text" },
+      { id: "a", label: "A", unit: "bytes", type: "bytes" },
+      { id: "b", label: "B", unit: "bytes", type: "bytes" },
+      { id: "delta", label: "B \u2212 A", unit: "bytes", type: "bytes" },
+      { id: "a_shape", label: "Shape in A", unit: "", type: "text" },
+      { id: "b_shape", label: "Shape in B", unit: "", type: "text" },
+      { id: "framework_op", label: "Framework op", unit: "", type: "text" },
+      { id: "a_name", label: "Name in A", unit: "", type: "text" },
+    ],
+  };
+}

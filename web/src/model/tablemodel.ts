@@ -162,6 +162,64 @@ export function totals(table: Pick<Table, "columns" | "rows" | "totals">, order:
   );
 }
 
+/* --- grouped by one column --- */
+
+const FEW_VALUES = 0.8; // of the rows; a column whose values all differ makes no groups
+const MOST_GROUPS = 5000;
+
+/** Texts that several rows share. */
+export function groupable(table: Pick<Table, "columns" | "rows">): number[] {
+  const n = table.rows.length;
+  if (n < 3) return [];
+  return table.columns.flatMap((c, i) => {
+    if (isNumeric(c)) return [];
+    const seen = new Set<string>();
+    for (const row of table.rows) {
+      seen.add(show(row[i], c.unit));
+      if (seen.size > Math.min(MOST_GROUPS, n * FEW_VALUES)) return [];
+    }
+    return seen.size > 1 ? [i] : [];
+  });
+}
+
+/** The rows in `order`, one row a value of the column: how many, and the sums of what adds up. */
+export function grouped(table: Table, order: ArrayLike<number>, by: number): Table {
+  const c = table.columns[by]!;
+  const added = table.columns.map((_, i) => i).filter((i) => {
+    const x = table.columns[i]!;
+    if (i === by || !isNumeric(x)) return false;
+    return table.totals ? x.id in table.totals : summable(x);
+  });
+  const groups = new Map<string, { value: Cell; rows: number[] }>();
+  for (let k = 0; k < order.length; k++) {
+    const i = order[k]!;
+    const value = table.rows[i]![by] ?? null;
+    const key = value === null ? "\0" : String(value);
+    const g = groups.get(key);
+    if (g) g.rows.push(i);
+    else groups.set(key, { value, rows: [i] });
+  }
+  const rows = [...groups.values()].map(({ value, rows: at }): Cell[] => [
+    value, at.length, ...added.map((i) => sum((function* () { for (const r of at) yield table.rows[r]![i]; })())),
+  ]);
+  const weight = added.find((i) => table.columns[i]!.unit === "ps") ?? added[0];
+  const first = weight === undefined ? "rows" : table.columns[weight]!.id;
+  return {
+    id: `${table.id}-by-${c.id}`, title: table.title, note: null, rows, total_rows: rows.length, rest: null, totals: null,
+    columns: [{ ...c, type: "text" }, { id: "rows", label: "Rows", unit: "count", type: "number" }, ...added.map((i) => table.columns[i]!)],
+    sort: { column: table.sort && added.some((i) => table.columns[i]!.id === table.sort!.column) ? table.sort.column : first, descending: true },
+  };
+}
+
+/** The filter that leaves the rows of one group. */
+export function groupFilter(q: string, c: Column, value: Cell): string {
+  if (value === null) return `${q.trim()} ${c.id}:n/a`.trim();
+  const text = show(value, c.unit);
+  // A quotation mark cannot be written: what stands before it has to do.
+  const quoted = text.includes('"') ? `:"${text.slice(0, text.indexOf('"'))}"` : `="${text}"`;
+  return `${q.trim()} ${c.id}${quoted}`.trim();
+}
+
 /* --- taking it away --- */
 
 function csvCell(text: string): string {

@@ -7,7 +7,7 @@ import type { Cell, Column, Table } from "../api/report";
 import { commonStart, naturalWidth, shownColumns } from "../model/columns";
 import { count, plural } from "../model/format";
 import {
-  arrange, isNumeric, parseFilter, totals, toCsv, toMarkdown, type Sort,
+  arrange, groupable, grouped, groupFilter, isNumeric, parseFilter, totals, toCsv, toMarkdown, type Sort,
 } from "../model/tablemodel";
 import { exact, show } from "../model/units";
 import { Copy } from "./copy";
@@ -38,11 +38,53 @@ export interface TableProps {
   whyNull?: (c: Column) => string;
   tall?: boolean;
   extra?: ComponentChildren;
+  group?: string; // id of the column that the rows are grouped by
+  onGroup?: (column: string) => void;
+  onOpenGroup?: (q: string) => void; // the filter that leaves its rows
 }
 
 export function DataTable(p: TableProps) {
   const { table } = p;
+  const by = p.onGroup && p.group ? table.columns.findIndex((c) => c.id === p.group) : -1;
+  return by >= 0 ? <Groups p={p} by={by} /> : <Rows {...p} />;
+}
+
+function GroupChoice({ p }: { p: TableProps }) {
+  const { table, onGroup } = p;
+  const at = useMemo(() => (onGroup ? groupable(table) : []), [table, Boolean(onGroup)]);
+  if (!onGroup || at.length === 0) return null;
+  return (
+    <label class="choice">Group
+      <select value={p.group ?? ""} aria-label={`Group ${table.title} by`} onChange={(e) => onGroup(e.currentTarget.value)}>
+        <option value="">not</option>
+        {at.map((i) => <option key={i} value={table.columns[i]!.id}>by {table.columns[i]!.label.toLowerCase()}</option>)}
+      </select>
+    </label>
+  );
+}
+
+/** One row a group; a click shows its rows. */
+function Groups({ p, by }: { p: TableProps; by: number }) {
+  const { table } = p;
   const filter = useMemo(() => parseFilter(p.q, table.columns), [p.q, table.columns]);
+  const made = useMemo(() => grouped(table, arrange(table, filter, null), by), [table, filter, by]);
+  const sort = p.sort && made.columns.some((c) => c.id === p.sort!.column) ? p.sort : made.sort;
+  const kept = table.total_rows > table.rows.length;
+  return (
+    <Rows
+      table={made} q={p.q} onFilter={p.onFilter} filtered sort={sort} onSort={p.onSort} where={p.where}
+      changed={new Set([...p.changed].filter((id) => id !== p.group))} onColumns={p.onColumns}
+      extra={<><GroupChoice p={{ ...p, onGroup: p.onGroup! }} />{kept && p.extra}</>}
+      onChoose={(row) => row && p.onOpenGroup?.(groupFilter(p.q, table.columns[by]!, row[0] ?? null))}
+      note={kept ? `Groups of the ${count(table.rows.length)} rows that are here, of ${count(table.total_rows)}` : ""}
+    />
+  );
+}
+
+function Rows(p: TableProps & { filtered?: boolean; note?: string }) {
+  const { table } = p;
+  const words = p.filtered ? "" : p.q; // groups were made of the rows that match
+  const filter = useMemo(() => parseFilter(words, table.columns), [words, table.columns]);
   const order = useMemo(() => arrange(table, filter, p.sort), [table, filter, p.sort?.column, p.sort?.descending]);
   const shown = useMemo(() => shownColumns(table, p.changed), [table, [...p.changed].join()]);
   const picked = function* (): Iterable<readonly Cell[]> {
@@ -63,6 +105,7 @@ export function DataTable(p: TableProps) {
           />
         </search>
         <div class="table-tools">
+          {!p.filtered && <GroupChoice p={p} />}
           {p.extra}
           <ColumnChooser table={table} shown={shown} changed={p.changed} onColumns={p.onColumns} />
           <Copy
@@ -78,7 +121,7 @@ export function DataTable(p: TableProps) {
         </div></>}
       </div>
       {filter.errors.length > 0 && <p class="filter-error" role="alert">{filter.errors.join("; ")}</p>}
-      {table.note && <p class="table-note">{table.note}</p>}
+      {(p.note || table.note) && <p class="table-note">{p.note || table.note}</p>}
       {order.length === 0
         ? <p class="none">{table.rows.length === 0 ? "No rows." : <>No row matches. <button type="button" class="link" onClick={() => p.onFilter("")}>Clear the filter</button></>}</p>
         : <Grid {...p} order={order} columns={shown.columns} />}

@@ -6,7 +6,7 @@ import type { Cell, Metric, Report } from "../../api/report";
 import type { Runs } from "../../api/types";
 import { Waterfall } from "../../charts/waterfall";
 import { plural } from "../../model/format";
-import { basisOf, checkWorkload, matchOps, opsOf, pairTable, partsOf, type Basis, type Pair, type Part } from "../../model/compare";
+import { basisOf, bufferTable, buffersOf, checkWorkload, matchOps, opsOf, pairTable, partsOf, type Basis, type Pair, type Part } from "../../model/compare";
 import { go, here } from "../../model/location";
 import { formatSort, markdownText, parseSort } from "../../model/tablemodel";
 import { encode } from "../../model/toolurl";
@@ -190,6 +190,7 @@ function Explained({ a, b, ra, rb, oa, ob, search }: { a: string; b: string; ra:
             <Pairs table={table} a={a} b={b} search={search} />
           </>
         )}
+      <BuffersPart a={a} b={b} search={search} />
       <Tiles ra={ra} rb={rb} second />
     </>
   );
@@ -213,6 +214,48 @@ function Sums({ pairs, basis, totalA, totalB }: { pairs: readonly Pair[]; basis:
   );
 }
 
+/** Asked for when somebody wants them: the buffers of the program that ran longest in each. */
+function BuffersPart({ a, b, search }: { a: string; b: string; search: URLSearchParams }) {
+  if (search.get("buffers") !== "1")
+    return <p><button type="button" class="button" onClick={() => write({ buffers: "1" }, true)}><Icon name="buffers" /> Compare the buffers of their programs</button></p>;
+  return <Buffers a={a} b={b} search={search} />;
+}
+
+function Buffers({ a, b, search }: { a: string; b: string; search: URLSearchParams }) {
+  const { root } = here.value;
+  const api = useMemo(() => new Api(root), [root]);
+  const [x, y] = [useReport(api, { run: a, tool: "memory_viewer", limit: OPS }), useReport(api, { run: b, tool: "memory_viewer", limit: OPS })];
+  const [ra, rb] = [x.report.value, y.report.value];
+  const pairs = useMemo(() => (ra && rb ? matchOps(buffersOf(ra), buffersOf(rb)) : null), [ra, rb]);
+  const table = useMemo(() => pairs && bufferTable(pairs), [pairs]);
+  const failed = [x, y].find((r) => r.problem.value);
+  if (failed) return <ProblemPanel small problem={failed.problem.value!} retry={failed.retry} />;
+  if (!table || !pairs) return <Loading what="Reading the buffers of both…" />;
+  if (pairs.length === 0) return <p class="none">Neither run tells the buffers of its programs.</p>;
+  const total = (side: "a" | "b"): number => pairs.reduce((s, p) => s + (p[side]?.time ?? 0), 0);
+  const deltaAt = 5;
+  const most = Math.max(1, ...table.rows.map((r) => Math.abs(asNumber(r[deltaAt])) || 0));
+  return (
+    <DataTable
+      table={{ ...table, note: `Of the program that ran longest in each: ${show(total("a"), "bytes")} in A, ${show(total("b"), "bytes")} in B (${signed(total("b") - total("a"), "bytes")}).` }}
+      q={search.get("q.buffers") ?? ""} onFilter={(q) => write({ "q.buffers": q })}
+      sort={parseSort(search.get("sort.buffers"))} onSort={(s) => write({ "sort.buffers": formatSort(s) })}
+      changed={new Set(search.get("cols.buffers")?.split(",").filter(Boolean))} onColumns={(ids) => write({ "cols.buffers": [...ids].join(",") })} where={window.location.href}
+      whyNull={(c) => (c.id === "a" ? "A has no such buffer" : c.id === "b" ? "B has no such buffer" : "Only one of the runs has it")}
+      cell={(row, i) => {
+        if (i === 1) return <span class={`pill match-${String(row[i]).replace(/\W/g, "-")}`}>{String(row[i])}</span>;
+        if (i !== deltaAt) return undefined;
+        const d = asNumber(row[i]);
+        return (
+          <span class={`delta-cell ${d > 0 ? "bad" : d < 0 ? "good" : ""}`} title={exact(row[i], "bytes")}>
+            <span class="delta-bar" style={{ width: `${(Math.abs(d) / most) * 100}%` }} />{signed(row[i] as number, "bytes")}
+          </span>
+        );
+      }}
+    />
+  );
+}
+
 /** Columns that stand in the row's card unless they are asked for. */
 const QUIET = ["abs_min", "a_text", "b_text", "a_program", "b_program", "a_name"];
 
@@ -232,6 +275,7 @@ function Pairs({ table, a, b, search }: { table: ReturnType<typeof pairTable>; a
       table={{ ...table, title: `Ops: ${plural(table.rows.length, "pair")}` }} q={search.get("q") ?? ""} onFilter={(q) => write({ q })}
       sort={parseSort(search.get("sort")) ?? { column: "abs_min", descending: true }} onSort={(s) => write({ sort: formatSort(s) })}
       changed={changed} onColumns={(ids) => write({ cols: [...ids].join(",") })} where={window.location.href}
+      group={search.get("group") ?? ""} onGroup={(group) => write({ group }, true)} onOpenGroup={(q) => write({ q, group: "" }, true)}
       isChosen={(row) => row === chosen.value} onChoose={(row) => (chosen.value = row)}
       whyNull={(c) => (c.id === "a" || c.id === "a_count" ? "A has no such op" : c.id === "b" || c.id === "b_count" ? "B has no such op" : "Only one of the runs has the op")}
       cell={(row, i) => {

@@ -99,7 +99,7 @@ export function RunsPage() {
           />
         </search>
       </Bar>
-      <main class="page">
+      <main class="page broad">
         {problem.value && <ProblemPanel problem={problem.value} retry={() => turn.value++} />}
         {!a && !problem.value && <Loading what="Listing the runs…" />}
         {a && <RunsOf a={a} q={q} root={root} api={api} sort={sort} more={() => void more()} />}
@@ -211,7 +211,7 @@ function FigureCell({ id, known, run, get, able }: { id: "device" | "step" | "me
   const { figures: f, waiting, problem } = known;
   const kind = id === "device" ? "wide" : id === "memory" ? "number wide" : "number";
   const v = f?.[id] ?? null;
-  if (v !== null) return <td class={kind} title={exact(v, id === "step" ? "ps" : id === "memory" ? "bytes" : "")}>{show(v, id === "step" ? "ps" : id === "memory" ? "bytes" : "")}</td>;
+  if (v !== null) return <td class={`${kind} figure`} title={exact(v, id === "step" ? "ps" : id === "memory" ? "bytes" : "")}>{show(v, id === "step" ? "ps" : id === "memory" ? "bytes" : "")}</td>;
   if (waiting) return <td class={`${kind} na`}>{id === "step" ? <span class="spinner" role="status" aria-label={`Getting the figures of ${run}`} /> : "…"}</td>;
   if (problem) return <td class={`${kind} na`} title={problem}>n/a</td>;
   if (f && (id !== "memory" || isComplete(f))) return <td class={`${kind} na`} title={f.why[id] ?? ""}>n/a</td>;

@@ -86,7 +86,7 @@ export function TablePart({ t, first, all, ...p }: PartProps & { t: Table; first
   return (
     <DataTable
       table={t} q={state.q} onFilter={state.setQ} sort={state.sort} onSort={state.setSort}
-      changed={state.changed} onColumns={state.setChanged} {...(linked ? { link } : {})}
+      changed={state.changed} onColumns={state.setChanged} group={state.group} onGroup={state.setGroup} onOpenGroup={state.openGroup} {...(linked ? { link } : {})}
       isChosen={isOps ? (row) => sameOp(s, opOf(row, columns)) : (row) => row === local.value}
       onChoose={choose} where={window.location.href}
       card={(row) => <RowCard table={t} row={row} href={linked ? link(row) : ""} close={() => choose(null)} />}

@@ -19,7 +19,7 @@ export function setArg(name: string, value: string, push = true): void {
 }
 
 /** The page's own arguments are no business of the server's. */
-const OURS = /^(view|measure|cols|w|at|q\..*|sort\..*|cols\..*)$/;
+const OURS = /^(view|measure|cols|group|w|at|q\..*|sort\..*|cols\..*|group\..*)$/;
 
 export function toolArguments(s: ToolUrl): Record<string, string> {
   return Object.fromEntries(Object.entries(s.args).filter(([k]) => !OURS.test(k)));
@@ -31,9 +31,12 @@ export interface TableState {
   q: string;
   sort: Sort | null;
   changed: Set<string>;
+  group: string;
   setQ: (q: string) => void;
   setSort: (s: Sort | null) => void;
   setChanged: (ids: Set<string>) => void;
+  setGroup: (column: string) => void;
+  openGroup: (q: string) => void;
 }
 
 export function tableState(s: ToolUrl, id: string, first: boolean, usual: Sort | null): TableState {
@@ -43,8 +46,14 @@ export function tableState(s: ToolUrl, id: string, first: boolean, usual: Sort |
     q: first ? s.q : s.args[`q${dot}`] ?? "",
     sort: parseSort(first ? s.sort : s.args[`sort${dot}`] ?? "") ?? usual,
     changed: new Set(cols.split(",").filter(Boolean)),
+    group: s.args[`group${dot}`] ?? "",
     setQ: (q) => (first ? set({ q }, false) : setArg(`q${dot}`, q, false)),
     setSort: (x) => (first ? set({ sort: formatSort(x) }, false) : setArg(`sort${dot}`, formatSort(x), false)),
     setChanged: (ids) => setArg(`cols${dot}`, [...ids].join(","), false),
+    setGroup: (column) => setArg(`group${dot}`, column),
+    openGroup: (q) => {
+      const args = { ...parseTool(here.peek().search).args, [`group${dot}`]: "" };
+      set(first ? { q, args } : { args: { ...args, [`q${dot}`]: q } });
+    },
   };
 }
