@@ -9,6 +9,7 @@
 #include "server/api.h"
 #include "server/ask.h"
 #include "server/events.h"
+#include "server/links.h"
 #include "server/metrics.h"
 #include "server/pages.h"
 #include "server/stock.h"
@@ -19,6 +20,9 @@
 /* Of the memory there is, the share for profiles; the rest is for buffers, answers and the
  * system's page cache. */
 #define BUDGET_SHARE 0.6
+
+/* For the small objects of share links. */
+#define LINKS_BUCKET_MEMORY ((size_t)4 << 20)
 
 static const struct route api_routes[] = {
 #define API(methods, path, fn, op, right) {methods, path, fn, op, right},
@@ -91,6 +95,14 @@ uint64_t app_memory_budget(const struct options *o)
     return (uint64_t)((double)options_memory_limit() * BUDGET_SHARE);
 }
 
+static enum xp_status open_links(const struct options *o, struct links **out, struct xp_error *err)
+{
+    struct xp_bucket_options bucket = {.gcs_endpoint = o->gcs_endpoint,
+                                       .s3_endpoint = o->s3_endpoint,
+                                       .memory = LINKS_BUCKET_MEMORY};
+    return links_new(&(struct links_config){o->link_keys, o->state, &bucket}, out, err);
+}
+
 enum xp_status app_new(const struct options *o, const char *version, struct xp_workers *workers,
                        struct app **out, struct xp_error *err)
 {
@@ -106,13 +118,16 @@ enum xp_status app_new(const struct options *o, const char *version, struct xp_w
     if (status == XP_OK && o->ui)
         status = stock_open(o->ui + strlen("stock="), &app->stock, err);
     if (status == XP_OK && o->rpc_key)
-        status = xp_sign_open(o->rpc_key, &app->keys, err);
+        status = xp_keyring_open(o->rpc_key, &app->keys, err);
     if (status == XP_OK && o->role == ROLE_FRONTEND)
         status = upstream_new(&(struct upstream_config){o->shards, app->keys}, &app->upstream, err);
+    if (status == XP_OK && o->link_keys)
+        status = open_links(o, &app->links, err);
     if (status != XP_OK) {
+        links_free(app->links);
         projects_free(app->projects);
         stock_free(app->stock);
-        xp_sign_close(app->keys);
+        xp_keyring_close(app->keys);
         free(app);
         return status;
     }
@@ -140,8 +155,9 @@ void app_free(struct app *app)
     events_free(app->events);
     shard_free(app->shard);
     upstream_free(app->upstream);
-    xp_sign_close(app->keys);
+    xp_keyring_close(app->keys);
     warm_free(app->warm);
+    links_free(app->links);
     projects_free(app->projects);
     stock_free(app->stock);
     metrics_free(app->metrics);
@@ -164,6 +180,8 @@ struct way {
     const struct who *who;
     const struct project *project; /* NULL: none is named, or the asker may not see it */
     enum right right;              /* of who in project */
+    bool by_link;                  /* no right of one's own: what link says may be read */
+    struct link_claims link;
 };
 
 static void answer_problem(struct http_exchange *ex, enum xp_status status, const char *allow,
@@ -250,7 +268,9 @@ static bool is_read(const struct http_exchange *ex)
 static void take_project(struct way *w, const struct project *p)
 {
     w->right = p ? project_right(p, w->who) : RIGHT_NONE;
-    if (w->right == RIGHT_NONE) {
+    w->by_link =
+        p && w->right == RIGHT_NONE && links_admit(w->app->links, w->ex, p, w->who, &w->link);
+    if (w->right == RIGHT_NONE && !w->by_link) {
         project_unref(p);
         p = NULL;
     }
@@ -258,10 +278,16 @@ static void take_project(struct way *w, const struct project *p)
 }
 
 /* Whether the asker may use the route; else it is answered. */
-static bool may(const struct way *w, const struct route *route)
+static bool may(const struct way *w, const struct route *route, bool compatible)
 {
     if (route->right == RIGHT_NONE || w->right >= route->right)
         return true;
+    if (w->by_link) {
+        if (links_cover(&w->link, route, compatible, http_request(w->ex)->query))
+            return true;
+        problem(w->ex, XP_DENIED, "the link that you came by does not show that");
+        return false;
+    }
     if (!w->project)
         problem(w->ex, XP_NOT_FOUND, "there is no such project here: they are /p/<project>/");
     else
@@ -278,7 +304,7 @@ static void api(const struct way *w, struct xp_span path)
         problem(w->ex, XP_NOT_FOUND, "there is no such endpoint in this API");
     else if (!route)
         wrong_method(w->ex, allowed);
-    else if (may(w, route))
+    else if (may(w, route, false))
         start(w, route, false);
 }
 
@@ -289,7 +315,7 @@ static bool xprof(const struct way *w, struct xp_span path)
     if (path.n && path.p[path.n - 1] == '/')
         path.n--;
     const struct route *route = find_route(xprof_routes, COUNT(xprof_routes), path, 0, &allowed);
-    if (route && may(w, route))
+    if (route && may(w, route, true))
         start(w, route, true);
     return route != NULL;
 }
@@ -321,11 +347,18 @@ static void in_project(struct way *w, struct xp_span path)
 {
     const uint8_t *slash = memchr(path.p, '/', path.n);
     struct xp_span name = xp_span_of(path.p, slash ? (size_t)(slash - path.p) : path.n);
+    struct xp_span rest = slash ? xp_span_of(slash + 1, path.n - name.n - 1) : (struct xp_span){0};
     char to[PROJECT_NAME_MAX + 2];
 
-    take_project(w, projects_find(w->app->projects, name));
+    const struct project *p = projects_find(w->app->projects, name);
+    if (p && slash && is_read(w->ex) && cut(&rest, LINKS_PATH)) {
+        links_answer(w->app->links, w->ex, p, w->who, project_right(p, w->who), rest);
+        project_unref(p);
+        return;
+    }
+    take_project(w, p);
     if (slash)
-        below_project(w, xp_span_of(slash + 1, path.n - name.n - 1));
+        below_project(w, rest);
     else if (!w->project)
         problem(w->ex, XP_NOT_FOUND, "there is no such project here");
     else {

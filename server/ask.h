@@ -41,6 +41,7 @@ struct app {
     struct warm *warm;
     struct events *events;
     struct metrics *metrics;
+    struct links *links; /* NULL: none are made */
     struct stock *stock; /* NULL: only our own pages */
     const char *version;
     const char *const *peaks; /* --peak: arguments of every report; NULL-terminated */

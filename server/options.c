@@ -52,6 +52,10 @@ static const struct option table[] = {
      FIELD(rpc_key), 0, 0},
     {"identity", "NAME", "shard: its name among the others (host name and port)", TEXT,
      FIELD(identity), 0, 0},
+    {"link-keys", "FILE", "make and open share links, signed with these keys; needs --state", TEXT,
+     FIELD(link_keys), 0, 0},
+    {"state", "DIR", "where records of share links are kept: a directory, gs:// or s3://", TEXT,
+     FIELD(state), 0, 0},
     {"gcs-endpoint", "URL", "another server of Cloud Storage's JSON API (the public one)", TEXT,
      FIELD(gcs_endpoint), 0, 0},
     {"s3-endpoint", "URL", "a server that speaks S3 (AWS); buckets are parts of its paths", TEXT,
@@ -195,6 +199,8 @@ static bool check_role(const struct options *o)
         return wrong("--shards is for xprofd frontend%s%s", "", "");
     if (o->role != ROLE_SHARD && o->identity)
         return wrong("--identity is for xprofd shard%s%s", "", "");
+    if (!o->link_keys != !o->state)
+        return wrong("--link-keys and --state go together%s%s", "", "");
     if (o->role == ROLE_ALL && o->rpc_key)
         return wrong("--rpc-key is for xprofd frontend and xprofd shard%s%s", "", "");
     if (o->role == ROLE_SHARD && !o->rpc_key && !options_is_loopback(o->host))

@@ -32,6 +32,7 @@ struct options {
     const char *shards;   /* frontend: lib/cluster/members.h's spec */
     const char *rpc_key;  /* file of keys, or NULL */
     const char *identity; /* shard: its name among the others; NULL: host name and port */
+    const char *link_keys, *state; /* share links: both or neither */
     const char *gcs_endpoint, *s3_endpoint;
     const char *bucket_auth; /* "auto", "none" or NULL */
     int64_t bucket_memory;   /* bytes; 0: the default */

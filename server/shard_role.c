@@ -29,7 +29,7 @@ enum xp_status shard_role_new(const struct options *o, const char *version,
     struct projects_config config = {o->logdir, o->projects, NULL};
     enum xp_status status = projects_new(&config, &r->projects, err);
     if (status == XP_OK && o->rpc_key)
-        status = xp_sign_open(o->rpc_key, &r->keys, err);
+        status = xp_keyring_open(o->rpc_key, &r->keys, err);
     if (status != XP_OK) {
         shard_role_free(r);
         return status;
@@ -60,7 +60,7 @@ void shard_role_free(struct shard_role *r)
     rpc_server_free(r->rpc);
     shard_free(r->shard);
     projects_free(r->projects);
-    xp_sign_close(r->keys);
+    xp_keyring_close(r->keys);
     metrics_free(r->metrics);
     free(r);
 }

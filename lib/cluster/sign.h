@@ -11,9 +11,6 @@
 
 #include "lib/auth/keyring.h"
 
-#define xp_sign_open xp_keyring_open
-#define xp_sign_close xp_keyring_close
-#define SIGN_KEY_MIN KEYRING_KEY_MIN
 #define SIGN_WINDOW_S 120
 #define SIGN_TEXT_MAX 96
 #define SIGN_PATH_MAX 64 /* our own paths are short; a longer one is never verified */

@@ -15,7 +15,7 @@ static enum xp_status open_keys(const char *text, struct xp_keyring **k, struct 
     assert_true(fd >= 0);
     assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
     close(fd);
-    enum xp_status status = xp_sign_open(name, k, err);
+    enum xp_status status = xp_keyring_open(name, k, err);
     unlink(name);
     return status;
 }
@@ -42,8 +42,8 @@ static void what_was_signed_is_accepted_and_nothing_else(void **state)
     assert_false(xp_sign_check(k, NOW, path, XP_SPAN_LIT("Body"), good));
     assert_false(xp_sign_check(k, NOW, path, XP_SPAN_LIT(""), good));
     assert_false(xp_sign_check(k, NOW, XP_SPAN_LIT("/rpc/v1/asl"), body, good));
-    xp_sign_close(k);
-    xp_sign_close(other);
+    xp_keyring_close(k);
+    xp_keyring_close(other);
 }
 
 static void every_changed_or_missing_character_is_refused(void **state)
@@ -63,7 +63,7 @@ static void every_changed_or_missing_character_is_refused(void **state)
         assert_false(xp_sign_check(k, NOW, path, body, xp_span_of(text, i)));
     }
     assert_false(xp_sign_check(k, NOW, path, body, (struct xp_span){0}));
-    xp_sign_close(k);
+    xp_keyring_close(k);
 }
 
 static void a_signature_ages(void **state)
@@ -77,7 +77,7 @@ static void a_signature_ages(void **state)
     assert_false(xp_sign_check(k, NOW + SIGN_WINDOW_S + 1, path, path, t));
     assert_true(xp_sign_check(k, NOW - SIGN_WINDOW_S, path, path, t));
     assert_false(xp_sign_check(k, NOW - SIGN_WINDOW_S - 1, path, path, t));
-    xp_sign_close(k);
+    xp_keyring_close(k);
 }
 
 static void keys_change_with_an_overlap(void **state)
@@ -93,9 +93,9 @@ static void keys_change_with_an_overlap(void **state)
     xp_sign(both, NOW, path, path, text);
     assert_true(xp_sign_check(new, NOW, path, path, xp_span_str(text)));
     assert_false(xp_sign_check(old, NOW, path, path, xp_span_str(text)));
-    xp_sign_close(old);
-    xp_sign_close(both);
-    xp_sign_close(new);
+    xp_keyring_close(old);
+    xp_keyring_close(both);
+    xp_keyring_close(new);
 }
 
 static void a_file_without_a_good_key_is_refused_and_not_quoted(void **state)
@@ -112,7 +112,7 @@ static void a_file_without_a_good_key_is_refused_and_not_quoted(void **state)
     }
     struct xp_keyring *k = NULL;
     struct xp_error err = {0};
-    assert_int_equal(xp_sign_open("/no/such/file", &k, &err), XP_IO);
+    assert_int_equal(xp_keyring_open("/no/such/file", &k, &err), XP_IO);
 }
 
 int main(void)

@@ -1,0 +1,537 @@
+#include "server/linkstore.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/json_out.h"
+#include "lib/base/log.h"
+
+#define KEY_MAX 800
+#define PART_MAX 200 /* of a run's name, encoded: directories take 255 bytes */
+#define RECORD_MAX ((size_t)16384)
+#define SECOND_NS UINT64_C(1000000000)
+
+/* What was said of a run, newest only. */
+struct run_cut {
+    char *key; /* "<project>/<run>", encoded */
+    int64_t before_s;
+};
+
+struct revoked {
+    char (*ids)[LINK_ID_TEXT]; /* sorted */
+    size_t n_ids, cap_ids;
+    struct run_cut *runs; /* sorted by key */
+    size_t n_runs, cap_runs;
+};
+
+struct linkstore {
+    struct xp_store *store;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool stopping;
+    uint64_t looked_ns;    /* when the last look that went well began; 0: none did */
+    struct revoked listed; /* as of that look */
+    struct revoked own;    /* by this process: a look under way does not know them */
+};
+
+/* --- sets --- */
+
+static int by_id(const void *a, const void *b)
+{
+    return memcmp(a, b, LINK_ID_TEXT);
+}
+
+static int by_run(const void *a, const void *b)
+{
+    return strcmp(((const struct run_cut *)a)->key, ((const struct run_cut *)b)->key);
+}
+
+static void *grown(void *v, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return v;
+    *cap = *cap ? 2 * *cap : 16;
+    v = reallocarray(v, *cap, size);
+    XP_ASSERT(v);
+    return v;
+}
+
+static void add_id(struct revoked *r, const char *id)
+{
+    r->ids = grown(r->ids, r->n_ids, &r->cap_ids, sizeof *r->ids);
+    memset(r->ids[r->n_ids], 0, LINK_ID_TEXT);
+    memcpy(r->ids[r->n_ids++], id, LINK_ID_TEXT - 1);
+}
+
+static void add_run(struct revoked *r, const char *key, size_t n, int64_t before_s)
+{
+    if (r->n_runs && strncmp(r->runs[r->n_runs - 1].key, key, n) == 0 &&
+        r->runs[r->n_runs - 1].key[n] == 0) {
+        if (before_s > r->runs[r->n_runs - 1].before_s)
+            r->runs[r->n_runs - 1].before_s = before_s;
+        return;
+    }
+    r->runs = grown(r->runs, r->n_runs, &r->cap_runs, sizeof *r->runs);
+    char *copy = strndup(key, n);
+    XP_ASSERT(copy);
+    r->runs[r->n_runs++] = (struct run_cut){copy, before_s};
+}
+
+static void sort(struct revoked *r)
+{
+    if (r->n_ids)
+        qsort(r->ids, r->n_ids, sizeof *r->ids, by_id);
+    if (r->n_runs)
+        qsort(r->runs, r->n_runs, sizeof *r->runs, by_run);
+}
+
+static void clear(struct revoked *r)
+{
+    for (size_t i = 0; i < r->n_runs; i++)
+        free(r->runs[i].key);
+    free(r->ids);
+    free(r->runs);
+    *r = (struct revoked){0};
+}
+
+static bool has_id(const struct revoked *r, const char id[LINK_ID_TEXT])
+{
+    return r->n_ids && bsearch(id, r->ids, r->n_ids, sizeof *r->ids, by_id);
+}
+
+/* A run may stand there several times; the latest counts. */
+static int64_t cut_of(const struct revoked *r, const char *key)
+{
+    int64_t before = INT64_MIN;
+    for (size_t i = 0; i < r->n_runs; i++)
+        if (strcmp(r->runs[i].key, key) == 0 && r->runs[i].before_s > before)
+            before = r->runs[i].before_s;
+    return before;
+}
+
+/* --- names --- */
+
+static enum xp_status encode(char *out, size_t max, const char *name, struct xp_error *err)
+{
+    size_t n = 0;
+    for (const char *p = name; *p; p++) {
+        char c = *p;
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     c == '_' || c == '-' || (c == '.' && p != name);
+        if (n + 4 > max)
+            return xp_fail(err, XP_TOO_LARGE, 0, "the run's name is too long for a link");
+        n += (size_t)snprintf(out + n, max - n, plain ? "%c" : "%%%02X", (unsigned char)c);
+    }
+    if (n == 0)
+        return xp_fail(err, XP_BAD_REQUEST, 0, "a run without a name has no links");
+    return XP_OK;
+}
+
+/* "<project>/<run>" */
+static enum xp_status run_key(char out[2 * PART_MAX], const char *project, const char *run,
+                              struct xp_error *err)
+{
+    char p[PART_MAX], r[PART_MAX];
+    enum xp_status status = encode(p, sizeof p, project, err);
+    if (status == XP_OK)
+        status = encode(r, sizeof r, run, err);
+    if (status == XP_OK)
+        snprintf(out, 2 * PART_MAX, "%s/%s", p, r);
+    return status;
+}
+
+/* --- looking what is revoked --- */
+
+static bool is_id(const char *text)
+{
+    return strlen(text) == LINK_ID_TEXT - 1 && strspn(text, "0123456789abcdef") == LINK_ID_TEXT - 1;
+}
+
+/* "revoked/<expires>-<id>" */
+static void take_id(struct revoked *r, const char *key, int64_t now_s)
+{
+    char *end;
+    int64_t expires = strtoll(key, &end, 10);
+    if (*end == '-' && is_id(end + 1) && expires > now_s)
+        add_id(r, end + 1);
+}
+
+/* "<project>/<run>/<seconds>" */
+static void take_run(struct revoked *r, const char *key, int64_t now_s)
+{
+    (void)now_s;
+    const char *slash = strrchr(key, '/');
+    char *end;
+    int64_t before = slash ? strtoll(slash + 1, &end, 10) : 0;
+    if (slash && slash > key && *end == 0 && end > slash + 1)
+        add_run(r, key, (size_t)(slash - key), before);
+}
+
+static enum xp_status look_below(struct linkstore *ls, const char *prefix, struct revoked *r,
+                                 void (*take)(struct revoked *r, const char *key, int64_t now_s),
+                                 struct xp_error *err)
+{
+    int64_t now_s = xp_wall_ms() / 1000;
+    char *token = NULL;
+    enum xp_status status;
+    do {
+        struct xp_store_page page;
+        status = xp_store_list(ls->store, prefix, false, token, 1000, &page, err);
+        free(token);
+        token = NULL;
+        if (status != XP_OK)
+            break;
+        for (size_t i = 0; i < page.n; i++)
+            take(r, page.items[i].key + strlen(prefix), now_s);
+        token = page.next ? strdup(page.next) : NULL;
+        xp_store_page_fini(&page);
+        if (r->n_ids + r->n_runs > LINKSTORE_REVOKED_MAX)
+            status = xp_fail(err, XP_TOO_LARGE, 0, "more than %d links are revoked",
+                             LINKSTORE_REVOKED_MAX);
+    } while (token && status == XP_OK);
+    free(token);
+    return status;
+}
+
+static void look(struct linkstore *ls)
+{
+    struct revoked r = {0}, old;
+    struct xp_error err = {0};
+    uint64_t began = xp_now_ns();
+    enum xp_status status = look_below(ls, "revoked/", &r, take_id, &err);
+
+    if (status == XP_OK)
+        status = look_below(ls, "revoked-runs/", &r, take_run, &err);
+    if (status != XP_OK) {
+        xp_log(XP_LOG_WARN, "links", "cannot look which are revoked: %s", err.text);
+        clear(&r);
+        return;
+    }
+    sort(&r);
+    pthread_mutex_lock(&ls->lock);
+    old = ls->listed;
+    ls->listed = r;
+    ls->looked_ns = began ? began : 1;
+    pthread_mutex_unlock(&ls->lock);
+    clear(&old);
+}
+
+static void *run_looks(void *ctx)
+{
+    struct linkstore *ls = ctx;
+    pthread_mutex_lock(&ls->lock);
+    while (!ls->stopping) {
+        struct timespec until;
+        pthread_mutex_unlock(&ls->lock);
+        look(ls);
+        pthread_mutex_lock(&ls->lock);
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += LINKSTORE_LOOK_S;
+        while (!ls->stopping && pthread_cond_timedwait(&ls->wake, &ls->lock, &until) != ETIMEDOUT) {
+        }
+    }
+    pthread_mutex_unlock(&ls->lock);
+    return NULL;
+}
+
+/* --- life --- */
+
+enum xp_status linkstore_open(const char *where, const struct xp_bucket_options *bucket,
+                              struct linkstore **out, struct xp_error *err)
+{
+    struct xp_bucket_options o = bucket ? *bucket : (struct xp_bucket_options){0};
+    struct linkstore *ls = calloc(1, sizeof *ls);
+    pthread_condattr_t attr;
+
+    XP_ASSERT(ls);
+    o.writable = true;
+    enum xp_status status = xp_store_is_bucket(where)
+                                ? xp_store_open_bucket(where, &o, &ls->store, err)
+                                : xp_store_open_dir_rw(where, &ls->store, err);
+    if (status != XP_OK) {
+        free(ls);
+        return status;
+    }
+    pthread_mutex_init(&ls->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&ls->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    XP_ASSERT(pthread_create(&ls->thread, NULL, run_looks, ls) == 0);
+    *out = ls;
+    return XP_OK;
+}
+
+void linkstore_close(struct linkstore *ls)
+{
+    if (!ls)
+        return;
+    pthread_mutex_lock(&ls->lock);
+    ls->stopping = true;
+    pthread_cond_signal(&ls->wake);
+    pthread_mutex_unlock(&ls->lock);
+    pthread_join(ls->thread, NULL);
+    clear(&ls->listed);
+    clear(&ls->own);
+    xp_store_free(ls->store);
+    pthread_cond_destroy(&ls->wake);
+    pthread_mutex_destroy(&ls->lock);
+    free(ls);
+}
+
+/* --- records --- */
+
+static const char *const audiences[LINK_AUDIENCES] = {"members", "domain", "anyone"};
+
+static void write_record(struct xp_buf *b, const struct link_claims *c, const char *by)
+{
+    char id[LINK_ID_TEXT];
+    struct xp_json j;
+
+    link_id_text(c, id);
+    xp_json_init(&j, b);
+    xp_json_obj(&j);
+    xp_json_key(&j, "id");
+    xp_json_str(&j, id);
+    xp_json_key(&j, "tool");
+    xp_json_str(&j, c->tool);
+    xp_json_key(&j, "view");
+    xp_json_str(&j, c->view);
+    xp_json_key(&j, "audience");
+    xp_json_str(&j, audiences[c->audience]);
+    xp_json_key(&j, "domain");
+    xp_json_str(&j, c->domain);
+    xp_json_key(&j, "by");
+    xp_json_str(&j, by);
+    xp_json_key(&j, "issued_s");
+    xp_json_i64(&j, c->issued_s);
+    xp_json_key(&j, "expires_s");
+    xp_json_i64(&j, c->expires_s);
+    xp_json_obj_end(&j);
+}
+
+enum xp_status linkstore_add(struct linkstore *ls, const struct link_claims *c, const char *by,
+                             struct xp_error *err)
+{
+    char part[2 * PART_MAX], key[KEY_MAX], id[LINK_ID_TEXT];
+    uint64_t generation;
+    struct xp_buf b;
+    enum xp_status status = run_key(part, c->project, c->run, err);
+
+    if (status != XP_OK)
+        return status;
+    link_id_text(c, id);
+    snprintf(key, sizeof key, "links/%s/%s", part, id);
+    xp_buf_init(&b, RECORD_MAX);
+    write_record(&b, c, by);
+    status = b.failed ? xp_fail(err, XP_TOO_LARGE, 0, "the link says too much")
+                      : xp_store_put_if(ls->store, key, xp_buf_all(&b), 0, &generation, err);
+    xp_buf_fini(&b);
+    return status;
+}
+
+static bool copy_text(const json_t *o, const char *name, char *to, size_t size)
+{
+    const char *s = json_string_value(json_object_get(o, name));
+    if (!s || strlen(s) >= size)
+        return false;
+    memcpy(to, s, strlen(s) + 1);
+    return true;
+}
+
+static bool read_id(const json_t *o, struct link_claims *c)
+{
+    const char *s = json_string_value(json_object_get(o, "id"));
+    if (!s || !is_id(s))
+        return false;
+    for (size_t i = 0; i < LINK_ID_BYTES; i++) {
+        char two[3] = {s[2 * i], s[2 * i + 1], 0};
+        c->id[i] = (uint8_t)strtoul(two, NULL, 16);
+    }
+    return true;
+}
+
+static bool read_record(const json_t *o, struct link_record *r)
+{
+    struct link_claims *c = &r->claims;
+    char audience[16];
+    bool good = read_id(o, c) && copy_text(o, "tool", c->tool, sizeof c->tool) &&
+                copy_text(o, "view", c->view, sizeof c->view) &&
+                copy_text(o, "domain", c->domain, sizeof c->domain) &&
+                copy_text(o, "by", r->by, sizeof r->by) &&
+                copy_text(o, "audience", audience, sizeof audience);
+
+    c->issued_s = json_integer_value(json_object_get(o, "issued_s"));
+    c->expires_s = json_integer_value(json_object_get(o, "expires_s"));
+    for (int i = 0; good && i < LINK_AUDIENCES; i++)
+        if (strcmp(audiences[i], audience) == 0) {
+            c->audience = (enum link_audience)i;
+            return true;
+        }
+    return false;
+}
+
+static enum xp_status fetch(struct linkstore *ls, const char *key, struct link_record *r,
+                            struct xp_error *err)
+{
+    char text[RECORD_MAX];
+    struct xp_reader *reader = NULL;
+    size_t n = 0;
+    enum xp_status status = xp_store_open(ls->store, key, 0, &reader, err);
+
+    if (status == XP_OK)
+        status = xp_reader_read(reader, 0, text, sizeof text, &n, err);
+    xp_reader_close(reader);
+    if (status != XP_OK)
+        return status;
+    json_t *o = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL);
+    if (!o || !read_record(o, r))
+        status = xp_fail(err, XP_IO, 0, "the link's record \"%s\" is damaged", key);
+    json_decref(o);
+    return status;
+}
+
+static void complete(struct linkstore *ls, const char *project, const char *run,
+                     struct link_record *r)
+{
+    snprintf(r->claims.project, sizeof r->claims.project, "%s", project);
+    snprintf(r->claims.run, sizeof r->claims.run, "%s", run);
+    r->revoked = linkstore_judge(ls, &r->claims) == LINK_REVOKED;
+}
+
+enum xp_status linkstore_get(struct linkstore *ls, const char *project, const char *run,
+                             const char *id, struct link_record *r, struct xp_error *err)
+{
+    char part[2 * PART_MAX], key[KEY_MAX];
+    enum xp_status status = run_key(part, project, run, err);
+
+    if (status == XP_OK && !is_id(id))
+        status = xp_fail(err, XP_BAD_REQUEST, 0, "a link's id is 32 hexadecimal digits");
+    if (status != XP_OK)
+        return status;
+    snprintf(key, sizeof key, "links/%s/%s", part, id);
+    *r = (struct link_record){0};
+    status = fetch(ls, key, r, err);
+    if (status == XP_NOT_FOUND)
+        return xp_fail(err, XP_NOT_FOUND, 0, "this run has no such link");
+    if (status == XP_OK)
+        complete(ls, project, run, r);
+    return status;
+}
+
+enum xp_status linkstore_list(struct linkstore *ls, const char *project, const char *run,
+                              struct link_record **v, size_t *n, bool *cut, struct xp_error *err)
+{
+    char part[2 * PART_MAX], prefix[KEY_MAX];
+    struct xp_store_page page;
+    enum xp_status status = run_key(part, project, run, err);
+
+    if (status != XP_OK)
+        return status;
+    snprintf(prefix, sizeof prefix, "links/%s/", part);
+    status = xp_store_list(ls->store, prefix, false, NULL, LINKSTORE_LIST_MAX, &page, err);
+    if (status != XP_OK)
+        return status;
+    *n = 0;
+    *cut = page.next != NULL;
+    *v = calloc(page.n ? page.n : 1, sizeof **v);
+    XP_ASSERT(*v);
+    for (size_t i = 0; i < page.n; i++) {
+        struct link_record *r = &(*v)[*n];
+        if (fetch(ls, page.items[i].key, r, err) != XP_OK)
+            continue; /* damaged, or gone by now: the others are told all the same */
+        complete(ls, project, run, r);
+        ++*n;
+    }
+    xp_store_page_fini(&page);
+    return XP_OK;
+}
+
+/* --- revoking --- */
+
+static enum xp_status mark(struct linkstore *ls, const char *key, struct xp_error *err)
+{
+    uint64_t generation;
+    enum xp_status status = xp_store_put_if(ls->store, key, XP_SPAN_LIT("{}"), 0, &generation, err);
+    return status == XP_STALE ? XP_OK : status;
+}
+
+enum xp_status linkstore_revoke(struct linkstore *ls, const struct link_claims *c,
+                                struct xp_error *err)
+{
+    char key[KEY_MAX], id[LINK_ID_TEXT];
+
+    link_id_text(c, id);
+    snprintf(key, sizeof key, "revoked/%" PRId64 "-%s", c->expires_s, id);
+    enum xp_status status = mark(ls, key, err);
+    if (status != XP_OK)
+        return status;
+    pthread_mutex_lock(&ls->lock);
+    if (!has_id(&ls->own, id)) {
+        add_id(&ls->own, id);
+        sort(&ls->own);
+    }
+    pthread_mutex_unlock(&ls->lock);
+    return XP_OK;
+}
+
+enum xp_status linkstore_revoke_run(struct linkstore *ls, const char *project, const char *run,
+                                    int64_t now_s, struct xp_error *err)
+{
+    char part[2 * PART_MAX], key[KEY_MAX];
+    enum xp_status status = run_key(part, project, run, err);
+
+    if (status != XP_OK)
+        return status;
+    snprintf(key, sizeof key, "revoked-runs/%s/%" PRId64, part, now_s);
+    status = mark(ls, key, err);
+    if (status != XP_OK)
+        return status;
+    pthread_mutex_lock(&ls->lock);
+    add_run(&ls->own, part, strlen(part), now_s);
+    sort(&ls->own);
+    pthread_mutex_unlock(&ls->lock);
+    return XP_OK;
+}
+
+static int64_t latest_cut(const struct linkstore *ls, const char *key)
+{
+    int64_t a = cut_of(&ls->listed, key), b = cut_of(&ls->own, key);
+    return a > b ? a : b;
+}
+
+enum link_verdict linkstore_judge(struct linkstore *ls, const struct link_claims *c)
+{
+    char part[2 * PART_MAX], id[LINK_ID_TEXT];
+    enum link_verdict verdict = LINK_GOOD;
+
+    if (run_key(part, c->project, c->run, NULL) != XP_OK)
+        return LINK_REVOKED;
+    link_id_text(c, id);
+    pthread_mutex_lock(&ls->lock);
+    if (has_id(&ls->listed, id) || has_id(&ls->own, id) || c->issued_s <= latest_cut(ls, part))
+        verdict = LINK_REVOKED;
+    else if (!ls->looked_ns || xp_now_ns() - ls->looked_ns > LINKSTORE_STALE_S * SECOND_NS)
+        verdict = LINK_UNSURE;
+    pthread_mutex_unlock(&ls->lock);
+    return verdict;
+}
+
+int64_t linkstore_issue_time(struct linkstore *ls, const char *project, const char *run,
+                             int64_t now_s)
+{
+    char part[2 * PART_MAX];
+    if (run_key(part, project, run, NULL) != XP_OK)
+        return now_s;
+    pthread_mutex_lock(&ls->lock);
+    int64_t cut = latest_cut(ls, part);
+    pthread_mutex_unlock(&ls->lock);
+    return cut >= now_s ? cut + 1 : now_s;
+}

@@ -1,0 +1,68 @@
+/* server/linkstore.h - the records of share links, and which of them are revoked.
+ *
+ * Below one place that is ours to write, a directory or a bucket (--state):
+ *
+ *     links/<project>/<run>/<id>                one link: JSON; never the token
+ *     revoked/<when it expires>-<id>            one link is revoked
+ *     revoked-runs/<project>/<run>/<seconds>    all links of the run made until then are
+ *
+ * with names percent-encoded. All are only ever created, so that any number of processes may write.
+ * Revocations are in the names: a list tells them. Each process lists them every LINKSTORE_LOOK_S
+ * seconds and knows its own at once; one that could not for LINKSTORE_STALE_S seconds trusts no
+ * link until it can.
+ *
+ * Order      linkstore_open -> the rest from any thread -> linkstore_close.
+ * Threads    linkstore_judge never blocks on the store; everything else does: on workers.
+ * Limits     LINKSTORE_LIST_MAX links of a run are listed; LINKSTORE_REVOKED_MAX revocations are
+ *            kept, and above that no link is trusted (old ones are to be deleted by age).
+ */
+#ifndef SERVER_LINKSTORE_H
+#define SERVER_LINKSTORE_H
+
+#include "lib/auth/link.h"
+#include "lib/objstore/objstore.h"
+
+#define LINKSTORE_LOOK_S 10
+#define LINKSTORE_STALE_S 30
+#define LINKSTORE_LIST_MAX 200
+#define LINKSTORE_REVOKED_MAX 100000
+
+struct linkstore;
+
+/* bucket: for gs:// and s3://; may be NULL. Asks nothing of the store yet. */
+enum xp_status linkstore_open(const char *where, const struct xp_bucket_options *bucket,
+                              struct linkstore **out, struct xp_error *err);
+void linkstore_close(struct linkstore *ls); /* NULL is fine */
+
+/* by: who_name of the maker. */
+enum xp_status linkstore_add(struct linkstore *ls, const struct link_claims *c, const char *by,
+                             struct xp_error *err);
+
+struct link_record {
+    struct link_claims claims;
+    char by[320];
+    bool revoked;
+};
+
+/* The links of a run, in no order; *v is to be freed. *cut: there are more. */
+enum xp_status linkstore_list(struct linkstore *ls, const char *project, const char *run,
+                              struct link_record **v, size_t *n, bool *cut, struct xp_error *err);
+/* One of them; XP_NOT_FOUND. id: in hex. */
+enum xp_status linkstore_get(struct linkstore *ls, const char *project, const char *run,
+                             const char *id, struct link_record *r, struct xp_error *err);
+
+/* Done again it is done still. */
+enum xp_status linkstore_revoke(struct linkstore *ls, const struct link_claims *c,
+                                struct xp_error *err);
+enum xp_status linkstore_revoke_run(struct linkstore *ls, const char *project, const char *run,
+                                    int64_t now_s, struct xp_error *err);
+
+enum link_verdict { LINK_GOOD, LINK_REVOKED, LINK_UNSURE /* the store cannot be asked */ };
+enum link_verdict linkstore_judge(struct linkstore *ls, const struct link_claims *c);
+
+/* When a link of the run that is made now must say it was made, so that no revocation before is
+ * about it: Unix seconds. */
+int64_t linkstore_issue_time(struct linkstore *ls, const char *project, const char *run,
+                             int64_t now_s);
+
+#endif
