@@ -25,14 +25,16 @@ static struct xp_keyring *ring(const char *text)
 
 static struct link_claims sample(void)
 {
-    struct link_claims c = {.audience = LINK_DOMAIN, .issued_s = 1000, .expires_s = 2000};
+    struct link_claims c = {.audience = LINK_DOMAIN,
+                            .issued_s = 1000,
+                            .expires_s = 2000,
+                            .project = "vision",
+                            .run = "exp/2026_\xff run",
+                            .tool = "op_profile",
+                            .domain = "example.com",
+                            .view = "op_profile?run=exp%2F2026&t0=1"};
     struct xp_error err;
     assert_int_equal(link_new_id(&c, &err), XP_OK);
-    strcpy(c.project, "vision");
-    strcpy(c.run, "exp/2026_\xff run");
-    strcpy(c.tool, "op_profile");
-    strcpy(c.domain, "example.com");
-    strcpy(c.view, "op_profile?run=exp%2F2026&t0=1");
     return c;
 }
 
