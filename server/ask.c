@@ -304,10 +304,11 @@ static bool client_has_it(struct ask *ask, uint64_t version)
     return true;
 }
 
-void app_call(struct app *app, const struct shard_request *req, shard_answer_fn fn, void *ctx)
+void app_call(struct app *app, const struct shard_request *req, const struct run *run,
+              shard_answer_fn fn, void *ctx)
 {
     if (app->upstream)
-        upstream_call(app->upstream, req, fn, NULL, ctx);
+        upstream_call(app->upstream, req, run, fn, NULL, ctx);
     else
         shard_call(app->shard, req, fn, ctx);
 }
@@ -331,7 +332,7 @@ void ask_shard(struct ask *ask, const struct shard_object *objects, size_t n)
         .cancel = http_cancel_flag(ask->ex),
     };
     if (ask->app->upstream)
-        upstream_call(ask->app->upstream, &req, on_shard_answer, &relayed, ask);
+        upstream_call(ask->app->upstream, &req, ask->run, on_shard_answer, &relayed, ask);
     else
         shard_call(ask->app->shard, &req, on_shard_answer, ask);
 }

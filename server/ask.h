@@ -68,8 +68,9 @@ struct ask {
     const struct run *run;         /* referenced, or NULL */
 };
 
-/* The shard, in this process or another: shard_call (shard.h). */
-void app_call(struct app *app, const struct shard_request *req, shard_answer_fn fn, void *ctx);
+/* The shard, in this process or another: shard_call (shard.h). run: what the objects are of. */
+void app_call(struct app *app, const struct shard_request *req, const struct run *run,
+              shard_answer_fn fn, void *ctx);
 
 /* XP_BAD_REQUEST when the query has too many or too long parameters. References project and who.
  * Loop thread. */

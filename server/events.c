@@ -251,7 +251,7 @@ static void ask_progress(struct client *c)
     struct shard_object o = {c->run->store, h->key, h->name, h->generation, h->size, h->gz};
     struct shard_request req = {
         .op = SHARD_PROGRESS, .objects = &o, .nobjects = 1, .cancel = http_cancel_flag(c->ex)};
-    app_call(c->hub->app, &req, on_progress, c);
+    app_call(c->hub->app, &req, c->run, on_progress, c);
 }
 
 static bool is_over(struct xp_span progress)

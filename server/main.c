@@ -155,8 +155,13 @@ static int serve(const struct options *o)
         .workers = workers,
     };
     if (role_new(o, workers, &role, &config, &err) != XP_OK ||
-        http_server_start(&config, &server, &err) != XP_OK ||
-        start_admin(o, &role, server, workers, &admin, &err) != XP_OK) {
+        http_server_start(&config, &server, &err) != XP_OK) {
+        rc = fail(&err);
+        goto out;
+    }
+    if (role.shard)
+        shard_role_listens(role.shard, http_server_port(server));
+    if (start_admin(o, &role, server, workers, &admin, &err) != XP_OK) {
         rc = fail(&err);
         goto out;
     }

@@ -148,16 +148,27 @@ static void write_shard(struct shard *shard, struct xp_buf *b)
     counter(b, "xprofd_part_refused_total", st.refused, "Asks refused for want of memory.");
     counter(b, "xprofd_part_cancelled_total", st.cancelled, "Loads that nobody waited for.");
     counter(b, "xprofd_answers_known_total", st.known, "Answers kept from an earlier ask.");
+    counter(b, "xprofd_hosts_mapped_total", st.maps, "Hosts that a tool looked at here.");
+    counter(b, "xprofd_hosts_gathered_total", st.gathered, "Hosts that peers looked at for us.");
+    counter(b, "xprofd_hosts_regained_total", st.regained, "Hosts of peers that could not.");
 }
 
-static void write_upstream(struct upstream *upstream, struct xp_buf *b)
+static void write_upstream(struct upstream *upstream, bool frontend, struct xp_buf *b)
 {
     struct upstream_stats st;
     upstream_stats(upstream, &st);
-    gauge(b, "xprofd_shards", st.members, "Shards that are there.");
+    if (frontend)
+        gauge(b, "xprofd_shards", st.members, "Shards that are there.");
+    gauge(b, "xprofd_shards_ill", st.ill, "Shards that failed and were not heard of since.");
     counter(b, "xprofd_asks_total", st.asks, "Requests for shards.");
     counter(b, "xprofd_ask_retries_total", st.retries, "Asks made again of another shard.");
     counter(b, "xprofd_asks_failed_total", st.failed, "Requests that no shard answered.");
+    counter(b, "xprofd_asks_second_total", st.seconds, "Late asks made of a second shard too.");
+    counter(b, "xprofd_asks_second_won_total", st.won, "Those that the second one answered first.");
+    if (!frontend)
+        return;
+    counter(b, "xprofd_hot_copies_total", st.copies, "Copies of hot profiles that were made.");
+    counter(b, "xprofd_hot_asks_total", st.copied, "Requests that went to such a copy.");
 }
 
 static uint64_t open_files(void)
@@ -209,6 +220,8 @@ void metrics_write(struct metrics *m, const struct metrics_sources *from, struct
     if (from->shard)
         write_shard(from->shard, out);
     if (from->upstream)
-        write_upstream(from->upstream, out);
+        write_upstream(from->upstream, true, out);
+    if (from->peers)
+        write_upstream(from->peers, false, out);
     write_process(m, out);
 }

@@ -23,7 +23,8 @@ struct metrics_sources { /* NULL: the process has none */
     struct http_server *server;
     struct xp_workers *workers;
     struct shard *shard;
-    struct upstream *upstream;
+    struct upstream *upstream; /* a frontend's, for its shards */
+    struct upstream *peers;    /* a shard's, for the others */
 };
 
 /* routes: names, which live as long as the process; a route is known by its place in them. */

@@ -8,6 +8,7 @@
 
 struct rpc_server {
     struct rpc_config config;
+    const char *_Atomic identity;
     _Atomic int asks;
 };
 
@@ -25,7 +26,13 @@ struct rpc_server *rpc_server_new(const struct rpc_config *config)
     struct rpc_server *s = calloc(1, sizeof *s);
     XP_ASSERT(s);
     s->config = *config;
+    atomic_store(&s->identity, config->identity);
     return s;
+}
+
+void rpc_server_set_identity(struct rpc_server *s, const char *identity)
+{
+    atomic_store(&s->identity, identity);
 }
 
 void rpc_server_free(struct rpc_server *s)
@@ -37,10 +44,20 @@ void rpc_server_free(struct rpc_server *s)
     free(s);
 }
 
+/* Asks under way, for each 100 threads. */
+static void add_load(const struct rpc_server *s, struct http_answer *a)
+{
+    char text[24];
+    int threads = xp_workers_threads(s->config.workers);
+    snprintf(text, sizeof text, "%d", atomic_load(&s->asks) * 100 / (threads > 0 ? threads : 1));
+    http_answer_header(a, "xprofd-load", xp_span_str(text));
+}
+
 static void end_ask(struct ask *ask, struct http_answer *a)
 {
     struct rpc_server *s = ask->server;
     struct http_exchange *ex = ask->ex;
+    add_load(s, a);
     metrics_answer(s->config.metrics, 0, ask->status, xp_now_ns() - ask->began_ns);
     rpc_ask_fini(&ask->rpc);
     free(ask);
@@ -78,6 +95,15 @@ static void answer_error(struct ask *ask, const struct xp_error *err)
     end_ask(ask, &a);
 }
 
+static void add_damage(struct http_answer *a, const struct xp_error *damage)
+{
+    char sentence[3 * sizeof damage->text + 1], text[sizeof sentence + 64];
+    rpc_escape(damage->text, sentence);
+    snprintf(text, sizeof text, "%s %llu %s", xp_status_code(damage->status),
+             (unsigned long long)damage->offset, sentence);
+    http_answer_header(a, "xprofd-damage", xp_span_str(text));
+}
+
 static void on_answer(void *ctx, struct shard_answer *sa)
 {
     struct ask *ask = ctx;
@@ -96,8 +122,24 @@ static void on_answer(void *ctx, struct shard_answer *sa)
     http_answer_header(&a, "xprofd-version", xp_span_str(version));
     if (sa->volatile_answer)
         http_answer_header(&a, "xprofd-volatile", XP_SPAN_LIT("1"));
+    if (sa->damage.status != XP_OK)
+        add_damage(&a, &sa->damage);
+    a.incompressible = rpc_is_map(ask->rpc.req.op);
     ask->status = 200;
     end_ask(ask, &a);
+}
+
+/* The hosts that this shard owns are nobody else's to map. */
+static void find_own(struct ask *ask)
+{
+    const char *self = atomic_load(&ask->server->identity);
+    for (size_t i = 0; self && ask->rpc.req.owners && i < ask->rpc.req.nobjects; i++) {
+        struct shard_owner *o = &ask->rpc.owners[i];
+        if (o->next && !strcmp(ask->rpc.peers[o->next - 1].name, self))
+            o->next = 0; /* which is here, and tried last anyway */
+        if (o->first && !strcmp(ask->rpc.peers[o->first - 1].name, self))
+            o->first = 0;
+    }
 }
 
 static enum xp_work_next run_ask(void *ctx)
@@ -116,6 +158,12 @@ static enum xp_work_next run_ask(void *ctx)
         answer_error(ask, &err);
         return XP_WORK_DONE;
     }
+    if (rpc_is_map(ask->rpc.req.op) && strcmp(ask->rpc.build, rpc_build()) != 0) {
+        xp_fail(&err, XP_BUSY, 0, "this shard is of another build and makes other partials");
+        answer_error(ask, &err);
+        return XP_WORK_DONE;
+    }
+    find_own(ask);
     ask->rpc.req.cancel = http_cancel_flag(ask->ex);
     shard_call(c->shard, &ask->rpc.req, on_answer, ask);
     return XP_WORK_DONE;
@@ -125,11 +173,26 @@ static void hello(struct rpc_server *s, struct http_exchange *ex)
 {
     struct http_answer a;
     struct xp_buf text;
+    const char *self = atomic_load(&s->identity);
     xp_buf_init(&text, 1024);
-    xp_buf_fmt(&text, "%s\n%s\n", s->config.identity, s->config.version);
-    http_answer_init(&a, 200, "text/plain");
+    if (self)
+        xp_buf_fmt(&text, "%s\n%s\nrpc %s\nbuild %s\n", self, s->config.version, RPC_VERSION,
+                   rpc_build());
+    http_answer_init(&a, self ? 200 : 503, "text/plain");
     http_answer_body(&a, &text);
     http_answer(ex, &a);
+}
+
+/* Of another major version: in the path, or in the header that goes with the path of this one. */
+static bool is_other_version(const struct http_exchange *ex)
+{
+    static const char major[] = "1";
+    struct xp_span path = http_request(ex)->path, said = http_header(ex, RPC_VERSION_HEADER);
+    struct xp_span before = XP_SPAN_LIT("/rpc/v"), ours = XP_SPAN_LIT("/rpc/v1/");
+    const uint8_t *dot = said.n ? memchr(said.p, '.', said.n) : NULL;
+    if (xp_span_starts(path, before) && !xp_span_starts(path, ours))
+        return true;
+    return said.n && !(dot && (size_t)(dot - said.p) == strlen(major) && *said.p == *major);
 }
 
 void rpc_handle(void *ctx, struct http_exchange *ex)
@@ -138,7 +201,8 @@ void rpc_handle(void *ctx, struct http_exchange *ex)
     const struct http_request *req = http_request(ex);
     struct xp_error err = {0};
 
-    if (req->method == HTTP_GET && xp_span_eq(req->path, XP_SPAN_LIT(RPC_HELLO_PATH))) {
+    bool other = is_other_version(ex);
+    if (!other && req->method == HTTP_GET && xp_span_eq(req->path, XP_SPAN_LIT(RPC_HELLO_PATH))) {
         hello(s, ex);
         return;
     }
@@ -151,7 +215,11 @@ void rpc_handle(void *ctx, struct http_exchange *ex)
     if (signature.n && signature.n < sizeof ask->signature)
         memcpy(ask->signature, signature.p, signature.n);
     atomic_fetch_add(&s->asks, 1);
-    if (req->method != HTTP_POST || !xp_span_eq(req->path, XP_SPAN_LIT(RPC_ASK_PATH)))
+    if (other)
+        refuse(ask, 501,
+               "this shard speaks version " RPC_VERSION " of the protocol between "
+               "frontends and shards, not the one asked for\n");
+    else if (req->method != HTTP_POST || !xp_span_eq(req->path, XP_SPAN_LIT(RPC_ASK_PATH)))
         refuse(ask, 404, "a shard has no such resource\n");
     else if (xp_workers_post(s->config.workers, XP_WORK_QUERY, run_ask, ask) != XP_OK) {
         xp_fail(&err, XP_BUSY, 0, "too many requests are waiting; try again in a moment");

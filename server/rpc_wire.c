@@ -23,6 +23,12 @@ static ProtobufCBinaryData data(struct xp_span s)
     return (ProtobufCBinaryData){s.n, (uint8_t *)s.p};
 }
 
+bool rpc_is_map(enum shard_op op)
+{
+    return op == SHARD_MAP || op == SHARD_MAP_CSV || op == SHARD_MAP_REPORT ||
+           op == SHARD_MAP_REPORT_CSV;
+}
+
 /* --- write --- */
 
 static void write_objects(Xprofd__RpcAsk *m, const struct shard_request *req)
@@ -39,6 +45,10 @@ static void write_objects(Xprofd__RpcAsk *m, const struct shard_request *req)
         objects[i].generation = o->generation;
         objects[i].size = o->size;
         objects[i].gz = o->gz;
+        if (req->owners) {
+            objects[i].first = req->owners[i].first;
+            objects[i].next = req->owners[i].next;
+        }
         m->objects[i] = &objects[i];
     }
 }
@@ -56,6 +66,19 @@ static void write_args(Xprofd__RpcAsk *m, const struct shard_request *req)
     }
 }
 
+static void write_peers(Xprofd__RpcAsk *m, const struct shard_request *req)
+{
+    Xprofd__RpcPeer *peers = must_alloc(req->npeers * sizeof *peers);
+    m->peers = must_alloc(req->npeers * sizeof(Xprofd__RpcPeer *));
+    m->n_peers = req->npeers;
+    for (size_t i = 0; i < req->npeers; i++) {
+        xprofd__rpc_peer__init(&peers[i]);
+        peers[i].name = (char *)req->peers[i].name;
+        peers[i].address = (char *)req->peers[i].address;
+        m->peers[i] = &peers[i];
+    }
+}
+
 void rpc_write(const struct shard_request *req, struct xp_buf *b)
 {
     Xprofd__RpcAsk m = XPROFD__RPC_ASK__INIT;
@@ -64,6 +87,10 @@ void rpc_write(const struct shard_request *req, struct xp_buf *b)
     m.gzip = req->gzip;
     write_objects(&m, req);
     write_args(&m, req);
+    if (req->npeers)
+        write_peers(&m, req);
+    m.index = req->index;
+    m.build = (char *)(rpc_is_map(req->op) ? rpc_build() : "");
     size_t n = xprofd__rpc_ask__get_packed_size(&m);
     uint8_t *room = xp_buf_room(b, n);
     if (room) {
@@ -72,8 +99,10 @@ void rpc_write(const struct shard_request *req, struct xp_buf *b)
     }
     free(m.n_objects ? (void *)m.objects[0] : NULL);
     free(m.n_args ? (void *)m.args[0] : NULL);
+    free(m.n_peers ? (void *)m.peers[0] : NULL);
     free(m.objects);
     free(m.args);
+    free(m.peers);
 }
 
 /* --- read --- */
@@ -124,6 +153,23 @@ static enum xp_status read_objects(const Xprofd__RpcAsk *m, struct projects *pro
     return XP_OK;
 }
 
+/* Who maps what; a number that names nobody is this shard. */
+static void read_owners(const Xprofd__RpcAsk *m, struct rpc_ask *ask)
+{
+    ask->peers = must_alloc(m->n_peers * sizeof *ask->peers);
+    ask->owners = must_alloc(m->n_objects * sizeof *ask->owners);
+    for (size_t i = 0; i < m->n_peers; i++)
+        ask->peers[i] = (struct shard_peer){m->peers[i]->name, m->peers[i]->address};
+    for (size_t i = 0; i < m->n_objects; i++) {
+        uint32_t first = m->objects[i]->first, next = m->objects[i]->next;
+        ask->owners[i] =
+            (struct shard_owner){first <= m->n_peers ? first : 0, next <= m->n_peers ? next : 0};
+    }
+    ask->req.peers = ask->peers;
+    ask->req.npeers = m->n_peers;
+    ask->req.owners = m->n_peers ? ask->owners : NULL;
+}
+
 enum xp_status rpc_read(struct xp_span bytes, struct projects *projects, struct rpc_ask *ask,
                         struct xp_error *err)
 {
@@ -134,6 +180,9 @@ enum xp_status rpc_read(struct xp_span bytes, struct projects *projects, struct 
     XP_TRY(find_op(m->op, &ask->req.op, err));
     ask->req.tool = m->tool;
     ask->req.gzip = m->gzip;
+    ask->req.index = m->index;
+    ask->build = m->build;
+    read_owners(m, ask);
     ask->args = must_alloc(m->n_args * sizeof *ask->args);
     for (size_t i = 0; i < m->n_args; i++)
         ask->args[i] =
@@ -152,6 +201,8 @@ void rpc_ask_fini(struct rpc_ask *ask)
     }
     free(ask->objects);
     free(ask->args);
+    free(ask->owners);
+    free(ask->peers);
     if (ask->message)
         xprofd__rpc_ask__free_unpacked(ask->message, NULL);
     *ask = (struct rpc_ask){0};

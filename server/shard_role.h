@@ -17,6 +17,8 @@ enum xp_status shard_role_new(const struct options *o, const char *version,
                               struct xp_error *err);
 void shard_role_free(struct shard_role *r); /* NULL is fine */
 struct rpc_server *shard_role_rpc(struct shard_role *r);
+/* The port that it got, which is part of its name unless it was given one. */
+void shard_role_listens(struct shard_role *r, int port);
 /* Its counters, and where more are; for the admin port. */
 struct metrics *shard_role_metrics(struct shard_role *r, struct metrics_sources *from);
 

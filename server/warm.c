@@ -71,7 +71,7 @@ static void load(struct warm_job *job)
                                 .args = &whole,
                                 .nargs = 1,
                                 .cancel = &job->app->stopping};
-    app_call(job->app, &req, on_loaded, job);
+    app_call(job->app, &req, job->run, on_loaded, job);
 }
 
 static void run_jobs(struct warm_job *job)

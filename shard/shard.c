@@ -1,5 +1,6 @@
 #include "shard/shard.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -8,6 +9,7 @@
 #include "shard/answers.h"
 #include "shard/args.h"
 #include "shard/cache.h"
+#include "shard/gather.h"
 #include "shard/merged.h"
 #include "shard/out.h"
 #include "shard/queries.h"
@@ -17,7 +19,8 @@
 /* A call's way: pin every object's part, wait for each in turn until enough of it is there, then
  * do the work as a QUERY task, so that it overtakes decoding. A tool that maps hosts looks at one
  * after the other, two loads ahead, so that a run of any number of hosts takes the memory of a
- * few. */
+ * few. Hosts that are other shards' are asked of them meanwhile (gather.h); one that none of them
+ * could map joins the list of those that are looked at here. */
 
 /* Scratch is not taken from the parts' budget: a cache that is full, as it always is in the end,
  * must not refuse the queries it is there for. */
@@ -37,7 +40,9 @@ struct shard {
     struct xp_budget scratch; /* what calls need while they run */
     struct cache *cache;
     struct answers *answers;
-    _Atomic uint64_t known;
+    shard_ask_fn ask_peers; /* NULL: there are none */
+    void *peers;
+    _Atomic uint64_t known, maps, gathered, regained;
     _Atomic int calls; /* under way; shard_free waits for them */
 };
 
@@ -53,10 +58,20 @@ struct call {
     const atomic_bool *cancel;
     struct cache_handle **handles; /* one an object */
     char **hosts;
-    struct cache_key *keys;    /* one an object; the texts are the call's */
-    size_t n, opened, waiting; /* objects; those asked for; the one waited for */
-    struct merged merged;      /* by_host: what the hosts so far came to */
-    uint64_t spent_ns;         /* CPU time of looking at hosts: what knowing the answer is worth */
+    struct cache_key *keys;   /* one an object; the texts are the call's */
+    size_t n;                 /* objects */
+    uint32_t *list;           /* those looked at here, in this order: */
+    size_t opened, waiting;   /* places in it: asked for so far; the one waited for */
+    uint32_t index;           /* MAP: of the object among those of the run */
+    struct shard_peer *peers; /* copies */
+    size_t npeers;
+    uint64_t spent_ns;      /* CPU time of looking at hosts: what knowing the answer is worth */
+    pthread_mutex_t lock;   /* from here to broken: peers' answers come on any thread */
+    struct gather *gather;  /* until its rest came; else NULL */
+    size_t listed;          /* in list */
+    bool idle;              /* the list is through */
+    struct merged merged;   /* by_host: what the hosts so far came to */
+    struct xp_error broken; /* the call will fail with that when nothing is under way */
     uint64_t version;
     shard_answer_fn fn;
     void *ctx;
@@ -117,6 +132,7 @@ static void make_key(struct call *c, const struct shard_request *req)
 {
     xp_buf_init(&c->key, SIZE_MAX);
     xp_buf_add(&c->key, &c->op, sizeof c->op);
+    xp_buf_add(&c->key, &req->index, sizeof req->index);
     key_add(&c->key, xp_span_str(req->tool ? req->tool : ""));
     for (size_t i = 0; i < req->nobjects; i++) {
         const struct shard_object *o = &req->objects[i];
@@ -154,6 +170,9 @@ static struct call *call_new(struct shard *s, const struct shard_request *req, s
     c->hosts = must_alloc(c->n * sizeof *c->hosts);
     c->keys = must_alloc(c->n * sizeof *c->keys);
     c->sources = must_alloc(c->n * sizeof *c->sources);
+    c->list = must_alloc(c->n * sizeof *c->list);
+    c->index = req->index;
+    pthread_mutex_init(&c->lock, NULL);
     for (size_t i = 0; i < c->n; i++) {
         const struct shard_object *o = &req->objects[i];
         c->hosts[i] = strdup(o->host);
@@ -182,8 +201,15 @@ static void call_free(struct call *c)
         free((void *)c->args.v[i].name.p);
         free((void *)c->args.v[i].value.p);
     }
+    for (size_t i = 0; i < c->npeers; i++) {
+        free((void *)c->peers[i].name);
+        free((void *)c->peers[i].address);
+    }
+    free(c->peers);
     free((void *)c->args.v);
     xp_buf_fini(&c->key);
+    pthread_mutex_destroy(&c->lock);
+    free(c->list);
     merged_fini(&c->merged);
     free(c->handles);
     free(c->hosts);
@@ -223,9 +249,22 @@ static struct part *first_part(const struct call *c)
     return cache_part(c->handles[0]);
 }
 
+static bool is_map(const struct call *c)
+{
+    return c->op == SHARD_MAP || c->op == SHARD_MAP_CSV || c->op == SHARD_MAP_REPORT ||
+           c->op == SHARD_MAP_REPORT_CSV;
+}
+
 static bool is_report(const struct call *c)
 {
-    return c->op == SHARD_REPORT || c->op == SHARD_REPORT_CSV;
+    return c->op == SHARD_REPORT || c->op == SHARD_REPORT_CSV || c->op == SHARD_MAP_REPORT ||
+           c->op == SHARD_MAP_REPORT_CSV;
+}
+
+/* The object that is waited for or looked at. */
+static size_t at(const struct call *c)
+{
+    return c->list[c->waiting];
 }
 
 /* Is the tool one that looks at a host at a time? */
@@ -237,7 +276,7 @@ static bool by_host(const struct call *c)
 static struct tool_host host_of(const struct call *c, size_t i)
 {
     return (struct tool_host){c->handles[i] ? cache_part(c->handles[i]) : NULL,
-                              xp_span_str(c->hosts[i]), (uint32_t)i};
+                              xp_span_str(c->hosts[i]), c->index + (uint32_t)i};
 }
 
 static bool tool_args_of(const struct call *c, struct xp_arena *a, struct tool_args *out)
@@ -245,7 +284,8 @@ static bool tool_args_of(const struct call *c, struct xp_arena *a, struct tool_a
     struct tool_arg *args = xp_arena_alloc(a, (c->args.n + 1) * sizeof *args);
     for (size_t i = 0; args && i < c->args.n; i++)
         args[i] = (struct tool_arg){c->args.v[i].name, c->args.v[i].value};
-    bool csv = c->op == SHARD_TOOL_CSV || c->op == SHARD_REPORT_CSV;
+    bool csv = c->op == SHARD_TOOL_CSV || c->op == SHARD_REPORT_CSV || c->op == SHARD_MAP_CSV ||
+               c->op == SHARD_MAP_REPORT_CSV;
     *out = (struct tool_args){args, c->args.n, csv};
     return args != NULL;
 }
@@ -288,6 +328,21 @@ static enum xp_status do_tool(struct call *c, struct xp_error *err)
     return c->tool->answer(hosts, c->n, &a, c->scratch, &c->out, err);
 }
 
+/* The partial as it is, and what a report would say about the host. */
+static enum xp_status do_map(struct call *c, struct xp_error *err)
+{
+    struct xp_span all;
+    if (c->sources[0].missing.status != XP_OK) {
+        *err = c->sources[0].missing;
+        return err->status;
+    }
+    XP_TRY(merged_all(&c->merged, c->report.merge, c->scratch, &all, err));
+    c->answer.damage = c->sources[0].damage;
+    c->out.content_type = "application/octet-stream";
+    xp_buf_span(&c->out.text, all);
+    return XP_OK;
+}
+
 static enum xp_status work(struct call *c, struct xp_error *err)
 {
     switch (c->op) {
@@ -306,6 +361,11 @@ static enum xp_status work(struct call *c, struct xp_error *err)
     case SHARD_RUN_TOOLS:
     case SHARD_MODULE_LIST:
         return do_tool(c, err);
+    case SHARD_MAP:
+    case SHARD_MAP_CSV:
+    case SHARD_MAP_REPORT:
+    case SHARD_MAP_REPORT_CSV:
+        return do_map(c, err);
     case SHARD_PROGRESS:
         break;
     }
@@ -383,6 +443,7 @@ static enum xp_work_next run_call(void *ctx)
 
 /* --- waiting --- */
 
+static void go_on(struct call *c);
 static void on_ready(void *ctx, enum xp_status status, const struct xp_error *err);
 
 /* Does a report go on without a host that fails so? Not when it would succeed a moment later. */
@@ -391,37 +452,39 @@ static bool may_miss(const struct call *c, enum xp_status status)
     return is_report(c) && status != XP_BUSY && status != XP_CANCELLED && status != XP_BAD_REQUEST;
 }
 
-/* Asks for the objects to be looked at next; false: the call is over. */
-static bool open_some(struct call *c)
+/* The call will fail with the first of these. */
+static void note_broken(struct call *c, enum xp_status status, const struct xp_error *err)
 {
-    size_t end = by_host(c) && c->waiting + HOSTS_AHEAD < c->n ? c->waiting + HOSTS_AHEAD : c->n;
-    struct xp_error err = {0};
-    for (; c->opened < end; c->opened++) {
-        enum xp_status status =
-            cache_get(c->shard->cache, &c->keys[c->opened], &c->handles[c->opened], &err);
-        if (status != XP_OK && may_miss(c, status)) {
-            c->sources[c->opened].missing = err;
-            c->sources[c->opened].missing.status = status;
-        } else if (status != XP_OK) {
-            call_fail(c, status, &err);
-            return false;
-        }
+    pthread_mutex_lock(&c->lock);
+    if (c->broken.status == XP_OK) {
+        if (err && err->status != XP_OK)
+            c->broken = *err;
+        else
+            xp_fail(&c->broken, status, 0, "%s", xp_status_text(status));
     }
-    return true;
+    if (c->gather)
+        gather_stop(c->gather);
+    pthread_mutex_unlock(&c->lock);
 }
 
-static void wait_next(struct call *c)
+/* Looking at the list ends with a failure, which is the call's once peers have answered. */
+static void call_break(struct call *c, enum xp_status status, const struct xp_error *err)
+{
+    note_broken(c, status, err);
+    pthread_mutex_lock(&c->lock);
+    bool later = c->gather != NULL;
+    c->idle = true;
+    pthread_mutex_unlock(&c->lock);
+    if (!later)
+        call_fail(c, c->broken.status, &c->broken);
+}
+
+/* All hosts were looked at, here and elsewhere. */
+static void call_finish(struct call *c)
 {
     struct xp_error err;
-    while (c->waiting < c->n && !c->handles[c->waiting]) { /* a report's host that is not there */
-        c->waiting++;
-        if (!open_some(c))
-            return;
-    }
-    if (c->waiting < c->n) {
-        bool glance = c->op == SHARD_RUN_TOOLS && c->waiting > 0; /* xprof_lists.h */
-        cache_when(c->handles[c->waiting], glance ? CACHE_INDEXED : c->until, c->cancel, on_ready,
-                   c);
+    if (c->broken.status != XP_OK) {
+        call_fail(c, c->broken.status, &c->broken);
         return;
     }
     enum xp_status status = xp_workers_post(c->shard->workers, XP_WORK_QUERY, run_call, c);
@@ -431,17 +494,88 @@ static void wait_next(struct call *c)
     }
 }
 
+/* The list is through; hosts that peers failed at may still join it. */
+static void list_done(struct call *c)
+{
+    pthread_mutex_lock(&c->lock);
+    bool more = c->waiting < c->listed && c->broken.status == XP_OK;
+    bool all = !c->gather && !more;
+    c->idle = !more;
+    pthread_mutex_unlock(&c->lock);
+    if (more)
+        go_on(c);
+    else if (all)
+        call_finish(c);
+}
+
+static size_t listed(struct call *c)
+{
+    pthread_mutex_lock(&c->lock);
+    size_t n = c->listed;
+    pthread_mutex_unlock(&c->lock);
+    return n;
+}
+
+/* Asks for the objects to be looked at next; false: the call is over. */
+static bool open_some(struct call *c)
+{
+    size_t n = listed(c);
+    size_t end = by_host(c) && c->waiting + HOSTS_AHEAD < n ? c->waiting + HOSTS_AHEAD : n;
+    struct xp_error err = {0};
+    for (; c->opened < end; c->opened++) {
+        size_t i = c->list[c->opened];
+        enum xp_status status = cache_get(c->shard->cache, &c->keys[i], &c->handles[i], &err);
+        if (status != XP_OK && may_miss(c, status)) {
+            c->sources[i].missing = err;
+            c->sources[i].missing.status = status;
+        } else if (status != XP_OK) {
+            call_break(c, status, &err);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void wait_next(struct call *c)
+{
+    while (c->waiting < c->opened && !c->handles[at(c)]) { /* a report's host that is not there */
+        c->waiting++;
+        if (!open_some(c))
+            return;
+    }
+    if (c->waiting == c->opened) {
+        list_done(c);
+        return;
+    }
+    bool glance = c->op == SHARD_RUN_TOOLS && c->waiting > 0; /* xprof_lists.h */
+    cache_when(c->handles[at(c)], glance ? CACHE_INDEXED : c->until, c->cancel, on_ready, c);
+}
+
+static void go_on(struct call *c)
+{
+    if (open_some(c))
+        wait_next(c);
+}
+
 static void next_object(struct call *c)
 {
     c->waiting++;
-    if (open_some(c))
-        wait_next(c);
+    go_on(c);
+}
+
+static enum xp_status join(struct call *c, struct xp_span one, struct xp_arena *a,
+                           struct xp_error *err)
+{
+    pthread_mutex_lock(&c->lock);
+    enum xp_status status = merged_add(&c->merged, c->report.merge, one, a, err);
+    pthread_mutex_unlock(&c->lock);
+    return status;
 }
 
 /* The host's partial joins what there is. */
 static enum xp_status map_and_merge(struct call *c, struct xp_arena *a, struct xp_error *err)
 {
-    struct tool_host host = host_of(c, c->waiting);
+    struct tool_host host = host_of(c, at(c));
     struct xp_span one = {0};
     struct tool_args args;
     if (!a || !tool_args_of(c, a, &args))
@@ -449,14 +583,15 @@ static enum xp_status map_and_merge(struct call *c, struct xp_arena *a, struct x
     if (c->cancel && atomic_load(c->cancel))
         return XP_CANCELLED;
     XP_TRY(c->report.map(&host, &args, a, &one, err));
-    return merged_add(&c->merged, c->report.merge, one, a, err);
+    atomic_fetch_add(&c->shard->maps, 1);
+    return join(c, one, a, err);
 }
 
 /* What a report says about the host: that it failed, or how far it could be read. */
 static enum xp_status note_host(struct call *c, enum xp_status status, const struct xp_error *err)
 {
-    struct report_host *h = &c->sources[c->waiting];
-    const struct part *p = cache_part(c->handles[c->waiting]);
+    struct report_host *h = &c->sources[at(c)];
+    const struct part *p = cache_part(c->handles[at(c)]);
     if (status != XP_OK && !may_miss(c, status))
         return status;
     if (status != XP_OK) {
@@ -480,12 +615,12 @@ static enum xp_work_next map_host(void *ctx)
     if (is_report(c))
         status = note_host(c, status, &err);
     if (status != XP_OK) {
-        call_fail(c, status, &err);
+        call_break(c, status, &err);
         return XP_WORK_DONE;
     }
-    struct cache_handle *h = c->handles[c->waiting];
-    c->handles[c->waiting] = NULL;
-    if (h && c->n >= HOSTS_MANY)
+    struct cache_handle *h = c->handles[at(c)];
+    c->handles[at(c)] = NULL;
+    if (h && c->n >= HOSTS_MANY && !c->npeers)
         cache_put_once(h);
     else if (h)
         cache_put(h);
@@ -496,21 +631,22 @@ static enum xp_work_next map_host(void *ctx)
 static void on_ready(void *ctx, enum xp_status status, const struct xp_error *err)
 {
     struct call *c = ctx;
+    size_t i = at(c);
     if (status == XP_CORRUPT && !is_report(c) && c->tool && c->tool->tolerant) {
-        cache_put(c->handles[c->waiting]);
-        c->handles[c->waiting] = NULL;
+        cache_put(c->handles[i]);
+        c->handles[i] = NULL;
     } else if (status != XP_OK && may_miss(c, status)) {
         if (err)
-            c->sources[c->waiting].missing = *err;
+            c->sources[i].missing = *err;
         else
-            xp_fail(&c->sources[c->waiting].missing, status, 0, "%s", xp_status_text(status));
-        c->sources[c->waiting].missing.status = status;
-        cache_put(c->handles[c->waiting]);
-        c->handles[c->waiting] = NULL;
+            xp_fail(&c->sources[i].missing, status, 0, "%s", xp_status_text(status));
+        c->sources[i].missing.status = status;
+        cache_put(c->handles[i]);
+        c->handles[i] = NULL;
         next_object(c);
         return;
     } else if (status != XP_OK) {
-        call_fail(c, status, err);
+        call_break(c, status, err);
         return;
     }
     if (!by_host(c)) {
@@ -521,8 +657,101 @@ static void on_ready(void *ctx, enum xp_status status, const struct xp_error *er
     status = xp_workers_post(c->shard->workers, XP_WORK_QUERY, map_host, c);
     if (status != XP_OK) {
         xp_fail(&busy, status, 0, "too many requests are waiting; try again in a moment");
-        call_fail(c, status, &busy);
+        call_break(c, status, &busy);
     }
+}
+
+/* --- hosts of other shards --- */
+
+static void on_partial(void *ctx, size_t i, struct xp_span one, const struct xp_error *damage)
+{
+    struct call *c = ctx;
+    struct xp_error err = {0};
+    struct xp_arena *a = xp_arena_new(&c->shard->scratch);
+    enum xp_status status =
+        a ? join(c, one, a, &err) : xp_fail(&err, XP_BUSY, 0, "the memory budget is spent");
+    xp_arena_free(a);
+    atomic_fetch_add(&c->shard->gathered, 1);
+    if (status != XP_OK)
+        note_broken(c, status, &err);
+    else if (is_report(c))
+        c->sources[i].damage = *damage;
+}
+
+static void on_unreadable(void *ctx, size_t i, const struct xp_error *err)
+{
+    struct call *c = ctx;
+    atomic_fetch_add(&c->shard->gathered, 1);
+    if (may_miss(c, err->status))
+        c->sources[i].missing = *err;
+    else
+        note_broken(c, err->status, err);
+}
+
+static void on_here(void *ctx, size_t i)
+{
+    struct call *c = ctx;
+    atomic_fetch_add(&c->shard->regained, 1);
+    pthread_mutex_lock(&c->lock);
+    c->list[c->listed++] = (uint32_t)i;
+    bool resume = c->idle && c->broken.status == XP_OK;
+    if (resume)
+        c->idle = false;
+    pthread_mutex_unlock(&c->lock);
+    if (resume)
+        go_on(c);
+}
+
+static void on_rest(void *ctx)
+{
+    struct call *c = ctx;
+    pthread_mutex_lock(&c->lock);
+    c->gather = NULL;
+    bool all = c->idle;
+    pthread_mutex_unlock(&c->lock);
+    if (all)
+        call_finish(c);
+}
+
+/* What a request's peers and objects point to, for as long as the call lives. */
+static void keep_request(struct call *c, struct shard_request *req, struct shard_object *objects)
+{
+    c->peers = must_alloc(req->npeers * sizeof *c->peers);
+    c->npeers = req->npeers;
+    for (size_t i = 0; i < req->npeers; i++) {
+        c->peers[i] =
+            (struct shard_peer){strdup(req->peers[i].name), strdup(req->peers[i].address)};
+        XP_ASSERT(c->peers[i].name && c->peers[i].address);
+    }
+    for (size_t i = 0; i < c->n; i++) {
+        objects[i] = req->objects[i];
+        objects[i].key = c->keys[i].key;
+        objects[i].host = c->hosts[i];
+    }
+    req->objects = objects;
+    req->peers = c->peers;
+    req->tool = c->tool->id;
+    req->args = (const struct shard_arg *)c->args.v;
+}
+
+/* What is looked at here, and by whom else what is not. */
+static struct gather *share_out(struct call *c, const struct shard_request *asked)
+{
+    static const struct gather_calls calls = {on_partial, on_unreadable, on_here, on_rest};
+    struct shard_request req = *asked;
+    bool share = req.owners && c->shard->ask_peers && by_host(c) && !is_map(c) && c->n > 1;
+    for (size_t i = 0; i < c->n; i++)
+        if (!share || !req.owners[i].first)
+            c->list[c->listed++] = (uint32_t)i;
+    if (c->listed == c->n)
+        return NULL;
+    struct shard_object *objects = must_alloc(c->n * sizeof *objects);
+    keep_request(c, &req, objects);
+    c->spent_ns = KEEP_NS; /* peers spend some, too */
+    c->gather =
+        gather_new(c->shard->workers, &req, c->shard->ask_peers, c->shard->peers, &calls, c);
+    free(objects);
+    return c->gather;
 }
 
 static enum cache_until until_of(const struct call *c)
@@ -577,7 +806,7 @@ static void answer_progress(struct call *c)
 static bool find_tool(struct call *c, const struct shard_request *req, struct xp_error *err)
 {
     bool report = is_report(c);
-    if (!report && req->op != SHARD_TOOL && req->op != SHARD_TOOL_CSV)
+    if (!report && req->op != SHARD_TOOL && req->op != SHARD_TOOL_CSV && !is_map(c))
         return true;
     c->tool = tool_find(xp_span_str(req->tool));
     if (!c->tool) {
@@ -590,6 +819,10 @@ static bool find_tool(struct call *c, const struct shard_request *req, struct xp
     }
     c->report = report ? tool_report_of(c->tool)
                        : (struct tool_report){.map = c->tool->map, .merge = c->tool->merge};
+    if (is_map(c) && (!c->report.map || c->n != 1)) {
+        xp_fail(err, XP_BAD_REQUEST, 0, "%s does not look at one host at a time", req->tool);
+        return false;
+    }
     return true;
 }
 
@@ -599,7 +832,7 @@ void shard_call(struct shard *s, const struct shard_request *req, shard_answer_f
     struct xp_error err = {0};
 
     if (!find_tool(c, req, &err)) {
-        call_fail(c, XP_NOT_FOUND, &err);
+        call_fail(c, err.status, &err);
         return;
     }
     if (c->n == 0 && (is_report(c) || !(c->tool && c->tool->tolerant))) {
@@ -609,14 +842,22 @@ void shard_call(struct shard *s, const struct shard_request *req, shard_answer_f
     }
     if (answer_known(c))
         return;
+    struct gather *gather = share_out(c, req);
+    c->until = until_of(c);
+    if (gather)
+        gather_start(gather); /* the call is here until its list is through */
     if (!open_some(c))
         return;
-    if (c->op == SHARD_PROGRESS) {
+    if (c->op == SHARD_PROGRESS)
         answer_progress(c);
-        return;
-    }
-    c->until = until_of(c);
-    wait_next(c);
+    else
+        wait_next(c);
+}
+
+void shard_set_peers(struct shard *s, shard_ask_fn ask, void *ctx)
+{
+    s->ask_peers = ask;
+    s->peers = ctx;
 }
 
 void shard_stats(struct shard *s, struct shard_stats *out)
@@ -632,5 +873,8 @@ void shard_stats(struct shard *s, struct shard_stats *out)
                                 .evictions = st.evictions,
                                 .refused = st.refused,
                                 .cancelled = st.cancelled,
-                                .known = atomic_load(&s->known)};
+                                .known = atomic_load(&s->known),
+                                .maps = atomic_load(&s->maps),
+                                .gathered = atomic_load(&s->gathered),
+                                .regained = atomic_load(&s->regained)};
 }

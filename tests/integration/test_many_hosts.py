@@ -1,0 +1,159 @@
+"""A session of many hosts on several shards: the bytes of one process, each host mapped by its owner, whichever dies."""
+import gzip
+import os
+import re
+import signal
+import threading
+import time
+
+import pytest
+
+import daemon
+from test_admin import Admin
+
+HOSTS = 8
+SHARDS = 4
+KEY = 'a key that all of them share\n'
+TOOLS = ['overview_page', 'op_profile', 'input_pipeline_analyzer', 'framework_op_stats', 'hlo_stats', 'kernel_stats',
+         'pod_viewer', 'roofline_model', 'inference_profile', 'utilization_viewer', 'smart_suggestion']
+
+
+def text_of(reply):
+    return gzip.decompress(reply.body) if reply.headers.get('content-encoding') == 'gzip' else reply.body
+
+
+class Shard(daemon.Daemon):
+    def __init__(self, *flags):
+        super().__init__('shard', *flags, '--admin-port', '0')
+        self.admin = Admin(self)
+
+    def metric(self, name):
+        m = re.search(r'^xprofd_%s (\d+)$' % name, self.admin.get('/metrics').text(), re.M)
+        return int(m.group(1))
+
+
+class Cluster:
+    def __init__(self, root, key):
+        flags = ('--logdir', root, '--rpc-key', key, '--threads', '2', '--memory-budget', '256MB')
+        self.shards = [Shard(*flags, '--identity', 'shard-%d' % i) for i in range(SHARDS)]
+        spec = ','.join('shard-%d=127.0.0.1:%d' % (i, s.port) for i, s in enumerate(self.shards))
+        self.frontend = daemon.Daemon('frontend', '--logdir', root, '--shards', 'static:' + spec, '--rpc-key', key)
+
+    def metrics(self, name):
+        return [s.metric(name) for s in self.shards if s.alive()]
+
+    def stop(self):
+        self.frontend.stop()
+        for s in self.shards:
+            if s.alive():
+                os.kill(s.pid, signal.SIGCONT)
+            s.stop(signal.SIGKILL)
+
+
+@pytest.fixture(scope='module')
+def root(tmp_path_factory):
+    path = tmp_path_factory.mktemp('many')
+    for i in range(6):
+        daemon.generate(path, 'run%d' % i, '--hosts', str(HOSTS), '--steps', '4', '--seed', str(i + 1))
+    daemon.generate(path, 'damaged', '--hosts', '4', '--steps', '4')
+    whole = daemon.profile(path, 'damaged', 'host-1')
+    with open(whole, 'rb') as f:
+        half = f.read()[:os.path.getsize(whole) // 2]
+    for host, bytes_ in (('host-1', half), ('host-2', b'\x0a' + b'\xff' * 11)):
+        with open(daemon.profile(path, 'damaged', host), 'wb') as f:
+            f.write(bytes_)
+    return path
+
+
+@pytest.fixture(scope='module')
+def alone(root):
+    d = daemon.Daemon('--logdir', root, '--threads', '2')
+    yield d
+    d.stop()
+
+
+@pytest.fixture(scope='module')
+def cluster(root, tmp_path_factory):
+    key = tmp_path_factory.mktemp('key') / 'key'
+    key.write_text(KEY)
+    c = Cluster(root, key)
+    yield c
+    c.stop()
+
+
+def compat(run, tool, what='data'):
+    return '%s/%s?%s' % (daemon.COMPAT, what, daemon.query(run=run, tag=tool, host='ALL_HOSTS'))
+
+
+def report(run, tool, what='report'):
+    return '/api/v1/%s?%s' % (what, daemon.query(run=run, tool=tool))
+
+
+@pytest.mark.parametrize('tool', TOOLS)
+def test_a_tool_says_what_one_process_says(cluster, alone, tool):
+    for path in (compat('run0', tool), compat('run0', tool, 'data_csv'), report('run0', tool),
+                 report('damaged', tool), compat('damaged', tool)):
+        here, there = cluster.frontend.get(path), alone.get(path)
+        assert (here.status, here.type) == (there.status, there.type), path
+        assert text_of(here) == text_of(there), path
+
+
+def test_hosts_are_mapped_by_their_owners_and_no_shard_has_more_than_its_share(cluster):
+    maps, loads = cluster.metrics('hosts_mapped_total'), cluster.metrics('part_loads_total')
+    gathered = sum(cluster.metrics('hosts_gathered_total'))
+    assert cluster.frontend.get(report('run1', 'overview_page')).status == 200
+    mapped = [b - a for a, b in zip(maps, cluster.metrics('hosts_mapped_total'))]
+    assert sum(mapped) == HOSTS and max(mapped) <= 3, mapped  # 1.25 x the mean, rounded up
+    assert sum(cluster.metrics('hosts_gathered_total')) - gathered >= HOSTS - 3
+    # The pages of a host come from where its profile is already.
+    for i in range(HOSTS):
+        for what in ('tracks', 'window'):
+            q = daemon.query(run='run1', host='host-%d' % i, **({'px': 100} if what == 'window' else {}))
+            assert cluster.frontend.get('/api/v1/%s?%s' % (what, q)).status == 200
+    assert sum(cluster.metrics('part_loads_total')) - sum(loads) == HOSTS
+
+
+def test_hosts_that_cannot_be_read_are_named(cluster):
+    r = cluster.frontend.get(report('damaged', 'overview_page')).json()
+    missing, = r['missing_hosts']
+    assert missing['host'] == 'host-2' and missing['code'] == 'corrupt_profile' and missing['detail'], missing
+    assert any('host-1' in note['text'] for note in r['notes']), r['notes']  # half of it could be read
+
+
+def owner_of_most(cluster, run):
+    """Who mapped the most hosts of the run for another shard, by looking."""
+    before = cluster.metrics('hosts_mapped_total')
+    assert cluster.frontend.get(report(run, 'hlo_stats')).status == 200
+    mapped = [b - a for a, b in zip(before, cluster.metrics('hosts_mapped_total'))]
+    asked = [s.metric('asks_total') for s in cluster.shards]
+    coordinator = max(range(SHARDS), key=lambda i: asked[i] - cluster.asked[i])
+    return max((i for i in range(SHARDS) if i != coordinator), key=lambda i: mapped[i])
+
+
+def test_an_owner_that_is_killed_in_the_middle_costs_no_host(cluster, alone):
+    cluster.asked = [s.metric('asks_total') for s in cluster.shards]
+    victim = cluster.shards[owner_of_most(cluster, 'run2')]
+    paths = [report('run2', 'op_profile'), compat('run2', 'framework_op_stats')]
+    os.kill(victim.pid, signal.SIGSTOP)  # its maps are under way and stay so
+    got = {}
+    threads = [threading.Thread(target=lambda p=p: got.update({p: cluster.frontend.get(p)})) for p in paths]
+    for t in threads:
+        t.start()
+    time.sleep(0.4)
+    victim.stop(signal.SIGKILL)
+    for t in threads:
+        t.join(30)
+        assert not t.is_alive()
+    for path in paths:
+        want = alone.get(path)
+        assert got[path].status == want.status == 200
+        assert text_of(got[path]) == text_of(want)
+
+
+def test_with_one_shard_left_it_maps_them_all(cluster, alone):
+    for s in cluster.shards[1:]:
+        s.stop(signal.SIGKILL)
+    path = report('run3', 'overview_page')
+    here, there = cluster.frontend.get(path), alone.get(path)
+    assert here.status == there.status == 200
+    assert text_of(here) == text_of(there)
