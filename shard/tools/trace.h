@@ -44,6 +44,7 @@ struct trace_event {
     uint32_t moved; /* in host->moved, + 1; 0: it is what it seems */
     bool middle;    /* of a flow on a TPU: not filtered any more */
     bool no_flow;   /* it is known to belong to none */
+    bool ranked;    /* its serial is known */
 };
 
 /* A device's thread, with the lanes of all its lines. */
@@ -222,11 +223,13 @@ enum xp_status trace_row_events(struct trace_host *h, uint32_t row, const struct
                                 const struct trace *t, struct vec *out, struct xp_error *err);
 
 /* --- trace_index.c --- */
-/* The layer of every event of the rows that are in order of time, half a byte each. */
+/* The layer of every event of the rows that are in order of time, half a byte each; and the serial
+ * of every event likewise (trace_rank.h). */
 #define TRACE_LAYER_NONE 15 /* never shown, or asynchronous */
 struct trace_index_lane {
-    uint8_t *layers; /* two events a byte, the even one low */
-    uint8_t *least;  /* of each block */
+    uint8_t *layers;  /* two events a byte, the even one low */
+    uint8_t *least;   /* of each block */
+    uint8_t *serials; /* NULL: not known */
 };
 struct trace_index {
     struct trace_index_lane *lanes; /* as the host's */

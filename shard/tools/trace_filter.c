@@ -1,5 +1,6 @@
 #include "shard/tools/trace_merge.h"
 #include "shard/tools/trace_pile.h"
+#include "shard/tools/trace_rank.h"
 #include "shard/tools/trace_stream.h"
 
 #include "lib/base/hash.h"
@@ -164,7 +165,9 @@ static void take(struct filter *f, struct filter_row *r, bool flow)
 {
     struct trace_event *e = vec_push(&r->out, sizeof *e);
     if (e) {
-        *e = trace_stream_event(r->in.now);
+        const struct trace_stream_lane *l = r->in.now;
+        *e = trace_stream_event(l);
+        trace_rank_take(l->index, trace_stream_at(l)->ord, e);
         e->no_flow = !flow;
     } else {
         f->ok = false;

@@ -138,11 +138,12 @@ static bool gather(struct legacy *w, uint32_t plane, uint32_t pid)
                     if (!e)
                         return false;
                     int64_t base = l->line->base_ps;
-                    *e = (struct legacy_event){base + ev[m].begin_ps,
-                                               {base + ev[m].begin_ps, base + ev[m].end_ps,
-                                                ev[m].at, ev[m].name, i, 0, 0, 0, false, false},
-                                               pid,
-                                               (uint32_t)l->tid};
+                    *e =
+                        (struct legacy_event){base + ev[m].begin_ps,
+                                              {base + ev[m].begin_ps, base + ev[m].end_ps, ev[m].at,
+                                               ev[m].name, i, 0, 0, 0, false, false, false},
+                                              pid,
+                                              (uint32_t)l->tid};
                 }
         }
     }

@@ -1,11 +1,11 @@
-#include "shard/tools/trace.h"
+#include "shard/tools/trace_radix.h"
+#include "shard/tools/trace_rank.h"
 
 /* Serials: the answered events meet all events of the host that begin with one of them. Begins
  * are looked up lane by lane, block by block. Each event so met counts for the answered ones that
  * come after it in XProf's order; where very many begin together, all that do are gathered and
  * sorted instead. */
 
-#define DIGIT_BITS 11
 #define TOGETHER_MAX 64 /* answered events of one begin that are counted for one by one */
 
 struct peer {
@@ -17,58 +17,20 @@ struct peer {
     bool async, answered;
 };
 
-struct answered {
-    int64_t begin_ps;
-    uint32_t event;
-};
-
 struct serials {
     struct trace_host *h;
     const struct out *out;
     int64_t *begins; /* ascending, distinct */
     size_t nbegins;
-    struct answered *by; /* all answered events, by begin */
-    uint32_t *first;     /* of each begin, in `by` */
-    uint32_t *row_of;    /* of each line */
+    struct trace_begin *by; /* the answered events that are looked for, by begin */
+    size_t nby;
+    uint32_t *first;  /* of each begin, in `by` */
+    uint32_t *row_of; /* of each line */
     bool gather;
     struct vec peers;
     struct derive_eye *eyes; /* one a line, looked with when needed */
     bool *looked;
 };
-
-static inline size_t digit(int64_t begin, int64_t low, unsigned shift)
-{
-    return ((uint64_t)begin - (uint64_t)low) >> shift & ((1 << DIGIT_BITS) - 1);
-}
-
-/* Sorts by begin, stable: digit by digit, as many as the window has. False when memory is out. */
-static bool sort_by_begin(struct answered *by, size_t n)
-{
-    int64_t low = INT64_MAX, high = INT64_MIN;
-    struct answered *from = by, *other = malloc((n + 1) * sizeof *other), *to = other;
-    for (size_t i = 0; i < n; i++) {
-        low = by[i].begin_ps < low ? by[i].begin_ps : low;
-        high = by[i].begin_ps > high ? by[i].begin_ps : high;
-    }
-    for (unsigned shift = 0; other && n && shift < 64; shift += DIGIT_BITS) {
-        uint32_t at[(1 << DIGIT_BITS) + 1] = {0};
-        if (((uint64_t)high - (uint64_t)low) >> shift == 0)
-            break;
-        for (size_t i = 0; i < n; i++)
-            at[digit(from[i].begin_ps, low, shift) + 1]++;
-        for (size_t d = 1; d < 1 << DIGIT_BITS; d++)
-            at[d] += at[d - 1];
-        for (size_t i = 0; i < n; i++)
-            to[at[digit(from[i].begin_ps, low, shift)]++] = from[i];
-        struct answered *was = from;
-        from = to;
-        to = was;
-    }
-    if (from != by && other)
-        memcpy(by, from, n * sizeof *by);
-    free(other);
-    return other;
-}
 
 static struct derive_eye *eye_of(struct serials *s, uint32_t line)
 {
@@ -211,7 +173,7 @@ static void count_peer(struct serials *s, uint32_t r, const struct trace_lane *t
     struct peer p = {(uint32_t)group, r,    tl->base_ps + ev->end_ps, ev->at, ev->name, tl->line,
                      false,           false};
     for (uint32_t i = s->first[group]; i < s->first[group + 1]; i++) {
-        struct trace_event *e = &VEC(h->events, struct trace_event)[s->by[i].event];
+        struct trace_event *e = &VEC(h->events, struct trace_event)[s->by[i].item];
         bool itself = e->at == p.at && e->line == p.line && e->end_ps == p.end_ps;
         e->serial += !itself && precedes(s, &p, e);
     }
@@ -365,29 +327,22 @@ static void sort_peers(struct serials *s, struct peer *p, uint32_t n)
 
 static void settle(struct serials *s, const uint32_t *first)
 {
-    struct trace_host *h = s->h;
     struct peer *p = s->peers.p;
-    size_t g;
-    for (g = 0; g < s->nbegins; g++)
-        sort_peers(s, p + first[g], first[g + 1] - first[g]);
-    size_t kept = 0;
-    struct trace_event *ev = h->events.p;
-    int64_t begin = INT64_MAX;
-    for (size_t i = g = 0; i < h->events.n; i++) {
-        g = begin_at(s, ev[i].begin_ps < begin ? 0 : g, ev[i].begin_ps);
-        begin = ev[i].begin_ps;
-        uint32_t end = first[g + 1];
-        if (end - first[g] > TRACE_SERIAL_MAX + 1)
-            end = first[g] + TRACE_SERIAL_MAX + 1; /* the others are lost */
-        for (uint32_t k = first[g]; k < end; k++)
-            if (!p[k].answered && is_peer(&p[k], &ev[i])) {
-                p[k].answered = true;
-                ev[i].serial = k - first[g];
-                ev[kept++] = ev[i];
-                break;
-            }
+    struct trace_event *ev = s->h->events.p;
+    for (size_t g = 0; g < s->nbegins; g++) {
+        uint32_t n = first[g + 1] - first[g];
+        sort_peers(s, p + first[g], n);
+        for (uint32_t i = s->first[g]; i < s->first[g + 1]; i++) {
+            struct trace_event *e = &ev[s->by[i].item];
+            e->serial = TRACE_SERIAL_MAX + 1; /* the others are lost */
+            for (uint32_t k = 0; k < n && k <= TRACE_SERIAL_MAX; k++)
+                if (!p[first[g] + k].answered && is_peer(&p[first[g] + k], e)) {
+                    p[first[g] + k].answered = true;
+                    e->serial = k;
+                    break;
+                }
+        }
     }
-    h->events.n = kept;
 }
 
 static bool same_event(const struct trace_event *a, const struct trace_event *b)
@@ -395,19 +350,24 @@ static bool same_event(const struct trace_event *a, const struct trace_event *b)
     return a->line == b->line && a->at == b->at && a->end_ps == b->end_ps;
 }
 
-/* After counting: events that nothing tells apart follow each other; late ones are lost. */
+/* After counting: events that nothing tells apart follow each other. */
 static void settle_counts(struct serials *s)
 {
     struct trace_event *ev = s->h->events.p;
     for (size_t g = 0; g < s->nbegins; g++)
         for (uint32_t i = s->first[g] + 1; i < s->first[g + 1]; i++)
             for (uint32_t k = s->first[g]; k < i; k++)
-                ev[s->by[i].event].serial += same_event(&ev[s->by[i].event], &ev[s->by[k].event]);
+                ev[s->by[i].item].serial += same_event(&ev[s->by[i].item], &ev[s->by[k].item]);
+}
+
+static void drop_late(struct trace_host *h)
+{
+    struct trace_event *ev = h->events.p;
     size_t kept = 0;
-    for (size_t i = 0; i < s->h->events.n; i++)
+    for (size_t i = 0; i < h->events.n; i++)
         if (ev[i].serial <= TRACE_SERIAL_MAX)
             ev[kept++] = ev[i];
-    s->h->events.n = kept;
+    h->events.n = kept;
 }
 
 static bool serials_init(struct serials *s)
@@ -436,22 +396,31 @@ static void serials_fini(struct serials *s)
     vec_free(&s->peers);
 }
 
-/* The answered events by begin, and their begins. */
+/* The answered events that are looked for by begin, and their begins. */
 static bool take_begins(struct serials *s)
 {
     struct trace_event *ev = s->h->events.p;
-    size_t n = s->h->events.n, most = 0;
-    s->by = malloc(n * sizeof *s->by);
-    s->begins = malloc(n * sizeof *s->begins);
+    size_t n = 0, most = 0;
+    for (size_t i = 0; i < s->h->events.n; i++)
+        n += !ev[i].ranked;
+    s->nby = n;
+    s->by = malloc((n + 1) * sizeof *s->by);
+    s->begins = malloc((n + 1) * sizeof *s->begins);
     s->first = malloc((n + 1) * sizeof *s->first);
-    if (!s->by || !s->begins || !s->first)
+    struct trace_begin *other = malloc((n + 1) * sizeof *other), *sorted;
+    if (!s->by || !s->begins || !s->first || !other) {
+        free(other);
         return false;
-    for (size_t i = 0; i < n; i++) {
-        ev[i].serial = 0;
-        s->by[i] = (struct answered){ev[i].begin_ps, (uint32_t)i};
     }
-    if (!sort_by_begin(s->by, n))
-        return false;
+    for (size_t i = n = 0; i < s->h->events.n; i++) {
+        if (ev[i].ranked)
+            continue;
+        ev[i].serial = 0;
+        s->by[n++] = (struct trace_begin){ev[i].begin_ps, (uint32_t)i};
+    }
+    sorted = trace_sort_begins(s->by, other, n);
+    free(sorted == other ? s->by : other);
+    s->by = sorted;
     for (size_t i = 0; i < n; i++)
         if (!i || s->by[i].begin_ps != s->begins[s->nbegins - 1]) {
             s->first[s->nbegins] = (uint32_t)i;
@@ -471,7 +440,7 @@ enum xp_status trace_serials(struct trace_host *h, const struct out *out, struct
     uint32_t *first = NULL;
     if (!h->events.n)
         return XP_OK;
-    bool ok = serials_init(&s) && take_begins(&s) && all_peers(&s);
+    bool ok = trace_rank_find(h) && serials_init(&s) && take_begins(&s) && all_peers(&s);
     if (ok && s.gather) {
         ok = bucket(&s, &first);
         if (ok)
@@ -479,6 +448,7 @@ enum xp_status trace_serials(struct trace_host *h, const struct out *out, struct
     } else if (ok) {
         settle_counts(&s);
     }
+    drop_late(h);
     free(first);
     serials_fini(&s);
     return ok ? XP_OK : trace_busy(err);

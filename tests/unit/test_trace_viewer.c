@@ -365,6 +365,75 @@ static void windows_show_what_one_walk_over_all_events_would(void **state)
     }
 }
 
+/* --- serials of a host that is filtered --- */
+
+#define THREADS 26
+
+struct threaded {
+    int64_t begin, end;
+    int thread;
+    int serial;
+};
+
+static int serial_order(const void *a, const void *b)
+{
+    const struct threaded *x = a, *y = b;
+    if (x->begin != y->begin)
+        return x->begin < y->begin ? -1 : 1;
+    if (x->end != y->end)
+        return x->end > y->end ? -1 : 1;
+    return x->thread - y->thread;
+}
+
+/* Threads whose events begin at whole microseconds, so that many begin together: at times all. */
+static struct tool_file make_threads(struct threaded *ev)
+{
+    uint64_t rng = 3;
+    struct xp_buf plane = host_plane(false);
+    for (int t = 0; t < THREADS; t++) {
+        struct xp_buf line = make_line(5 + t, "main", 0);
+        int64_t begin = 0;
+        for (int i = 0; i < MANY / THREADS; i++) {
+            uint64_t r = make_rng(&rng);
+            begin = i % 64 ? begin + (1 + (int64_t)(r % 7)) * US : i * 8 * US;
+            int64_t dur = (1 + (int64_t)(r >> 8 & 3)) * US / 4;
+            *ev++ = (struct threaded){begin, begin + dur, t, 0};
+            make_add_event(&line, 1 + r % 3, begin, dur);
+        }
+        make_put(&plane, 3, &line);
+    }
+    return host_file(&plane);
+}
+
+static void serials_of_a_window_count_all_events_of_their_begin(void **state)
+{
+    (void)state;
+    enum { N = MANY / THREADS * THREADS };
+    static struct threaded ev[N];
+    const char *const args[] = {"start_time_ms=40", "end_time_ms=41.5", "resolution=4000", NULL};
+    int large = 0;
+    json_t *j = ask(make_threads(ev), args), *events = json_object_get(j, "traceEvents");
+    qsort(ev, N, sizeof *ev, serial_order);
+    for (size_t i = 1; i < N; i++)
+        ev[i].serial = ev[i].begin == ev[i - 1].begin ? ev[i - 1].serial + 1 : 0;
+    assert_true(json_array_size(events) > 2000);
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        json_t *e = json_array_get(events, i);
+        if (!json_object_get(e, "ts"))
+            continue;
+        int64_t begin = (int64_t)(number(e, "ts") + 0.5) * US;
+        struct threaded key = {begin, begin + (int64_t)(number(e, "dur") * US + 0.5),
+                               (int)number(e, "tid") - 5, 0};
+        const struct threaded *is = bsearch(&key, ev, N, sizeof *ev, serial_order);
+        assert_non_null(is);
+        assert_int_equal(number(e, "z"), is->serial);
+        assert_int_equal(number(json_object_get(e, "args"), "uid"), is->serial);
+        large += is->serial > 16;
+    }
+    assert_true(large > 10);
+    json_decref(j);
+}
+
 /* Threads of events with all that an event's text may have. */
 static struct tool_file motley(int n)
 {
@@ -440,6 +509,7 @@ int main(void)
         cmocka_unit_test(a_profile_without_names_or_events_is_answered),
         cmocka_unit_test(the_old_viewer_has_arguments_at_once),
         cmocka_unit_test(windows_show_what_one_walk_over_all_events_would),
+        cmocka_unit_test(serials_of_a_window_count_all_events_of_their_begin),
         cmocka_unit_test(large_answers_say_what_small_ones_do),
         cmocka_unit_test(half_a_million_events_inside_of_each_other_are_answered),
     };

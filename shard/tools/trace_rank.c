@@ -1,0 +1,498 @@
+#include "shard/tools/trace_rank.h"
+#include "shard/tools/trace_radix.h"
+
+/* The serial of every event of the host, half a byte each.
+ *
+ * All lanes are read side by side, a block at a time, the one whose next block begins first. What
+ * begins before all that is still unread is sorted by begin; most begins are there once and are
+ * done with that. Those of one begin are sorted by XProf's order, and numbered. */
+
+#define LANES_MAX 4096
+#define BLOCKS_AHEAD 256 /* read before they are numbered */
+#define SLOT_BITS 17
+#define BUCKETS 4096
+
+struct rank_block {
+    uint32_t lane;
+    uint32_t left; /* events that are not numbered yet */
+    uint32_t n;
+    struct lane_event ev[LANE_BLOCK];
+};
+
+struct rank_lane {
+    const struct trace_lane *tl;
+    uint8_t *serials;
+    uint64_t block, nblocks; /* the next to read */
+    int64_t head;            /* its begin, in session time */
+    uint64_t order;          /* of its events that are not asynchronous: device, line */
+    uint64_t async_order;
+    bool may_hide, may_async, counter, looked;
+    struct derive_eye eye;
+};
+
+/* One of several that begin together. */
+struct rank_peer {
+    int64_t end_ps;
+    uint64_t order, at;
+    uint64_t ord;
+    uint32_t lane;
+};
+
+struct ranks {
+    struct trace_host *h;
+    struct rank_lane *lanes;
+    uint32_t nlanes;
+    uint32_t *heap; /* lanes with blocks to read, the first to begin on top */
+    uint32_t nheap;
+    struct rank_block *blocks;
+    uint32_t *spare; /* blocks that are free */
+    uint32_t nspare, nblocks;
+    struct trace_begin *begins, *scratch; /* of the events read; item: block * LANE_BLOCK + i */
+    size_t nbegins;
+    uint64_t once[(1 << SLOT_BITS) / 64], twice[(1 << SLOT_BITS) / 64]; /* slots that were met */
+    int64_t done; /* all that begin before are numbered */
+    struct vec peers;
+};
+
+/* --- the lane that comes first --- */
+
+static void heap_down(struct ranks *s, uint32_t i)
+{
+    uint32_t x = s->heap[i];
+    for (uint32_t k; (k = 2 * i + 1) < s->nheap; i = k) {
+        if (k + 1 < s->nheap && s->lanes[s->heap[k + 1]].head < s->lanes[s->heap[k]].head)
+            k++;
+        if (s->lanes[s->heap[k]].head >= s->lanes[x].head)
+            break;
+        s->heap[i] = s->heap[k];
+    }
+    s->heap[i] = x;
+}
+
+static int64_t block_begin(const struct rank_lane *l)
+{
+    struct lane_node node;
+    lane_node_get(l->tl->lane, 0, l->block, &node);
+    return l->tl->base_ps + node.begin_ps;
+}
+
+/* Reads the first lane's next block. False: it is not in order. */
+static bool read_first(struct ranks *s)
+{
+    uint32_t i = s->heap[0];
+    struct rank_lane *l = &s->lanes[i];
+    uint32_t at = s->spare[--s->nspare];
+    struct rank_block *b = &s->blocks[at];
+    struct lane_cursor c;
+    lane_seek_ord(&c, l->tl->lane, l->block * LANE_BLOCK);
+    b->lane = i;
+    b->n = b->left = (uint32_t)lane_next_block(&c, b->ev);
+    int64_t last = s->done;
+    for (uint32_t k = 0; k < b->n; k++) {
+        int64_t begin = l->tl->base_ps + b->ev[k].begin_ps;
+        if (begin < last)
+            return false;
+        last = begin;
+        s->begins[s->nbegins++] = (struct trace_begin){begin, at * LANE_BLOCK + k};
+    }
+    if (++l->block < l->nblocks)
+        l->head = block_begin(l);
+    else
+        s->heap[0] = s->heap[--s->nheap];
+    if (s->nheap)
+        heap_down(s, 0);
+    return true;
+}
+
+/* --- those that begin together --- */
+
+static bool is_async(struct ranks *s, struct rank_lane *l, int64_t begin_ps,
+                     const struct lane_event *ev)
+{
+    struct derive_event de = {begin_ps, l->tl->base_ps + ev->end_ps, ev->at, ev->name};
+    struct derive_flow flow;
+    if (l->counter || !l->may_async)
+        return l->counter;
+    if (!l->looked)
+        derive_look(&l->eye, s->h->d, &s->h->d->lines[l->tl->line]);
+    l->looked = true;
+    return derive_flow(&l->eye, &de, &flow) && flow.async;
+}
+
+static int peer_order(const void *a, const void *b)
+{
+    const struct rank_peer *x = a, *y = b;
+    if (x->end_ps != y->end_ps)
+        return x->end_ps > y->end_ps ? -1 : 1;
+    if (x->order != y->order)
+        return x->order < y->order ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+static void sort_peers(struct rank_peer *p, size_t n)
+{
+    if (n > 32) {
+        qsort(p, n, sizeof *p, peer_order);
+        return;
+    }
+    for (size_t i = 1; i < n; i++) {
+        struct rank_peer x = p[i];
+        size_t k = i;
+        for (; k && peer_order(&x, &p[k - 1]) < 0; k--)
+            p[k] = p[k - 1];
+        p[k] = x;
+    }
+}
+
+static bool add_peer(struct ranks *s, const struct trace_begin *b)
+{
+    const struct rank_block *block = &s->blocks[b->item / LANE_BLOCK];
+    const struct lane_event *ev = &block->ev[b->item % LANE_BLOCK];
+    struct rank_lane *l = &s->lanes[block->lane];
+    if (l->may_hide && trace_hidden(s->h, &s->h->d->lines[l->tl->line], ev->name))
+        return true;
+    struct rank_peer *p = vec_push(&s->peers, sizeof *p);
+    if (p)
+        *p = (struct rank_peer){
+            l->tl->base_ps + ev->end_ps,
+            is_async(s, l, b->begin_ps, ev) ? l->async_order : l->order,
+            ev->at,
+            ev->ord,
+            block->lane,
+        };
+    return p;
+}
+
+/* Numbers those of one begin. What nothing tells apart is left to who knows which of them are
+ * answered. */
+static bool number(struct ranks *s, const struct trace_begin *b, size_t n)
+{
+    s->peers.n = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!add_peer(s, &b[i]))
+            return false;
+    struct rank_peer *p = s->peers.p;
+    n = s->peers.n;
+    if (n)
+        sort_peers(p, n);
+    for (size_t i = 0; i < n; i++) {
+        bool twin = (i && peer_order(&p[i - 1], &p[i]) == 0) ||
+                    (i + 1 < n && peer_order(&p[i], &p[i + 1]) == 0);
+        unsigned z = twin || i >= TRACE_RANK_NONE ? TRACE_RANK_NONE : (unsigned)i;
+        s->lanes[p[i].lane].serials[p[i].ord / 2] |= (uint8_t)(z << (p[i].ord & 1) * 4);
+    }
+    return true;
+}
+
+/* --- which begin together --- */
+
+static inline uint32_t slot_of(int64_t begin_ps)
+{
+    return (uint32_t)((uint64_t)begin_ps * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SLOT_BITS));
+}
+
+/* Moves what begins before `until` to the front, counts what else is in the slot of each; returns
+ * how many. The rest stays behind them, in order of time by lane. */
+static size_t take_done(struct ranks *s, int64_t until, bool all)
+{
+    struct trace_begin *b = s->begins;
+    size_t n = 0, kept = 0;
+    memset(s->once, 0, sizeof s->once);
+    memset(s->twice, 0, sizeof s->twice);
+    for (size_t i = 0; i < s->nbegins; i++) {
+        if (!all && b[i].begin_ps >= until) {
+            s->scratch[kept++] = b[i];
+            continue;
+        }
+        uint32_t slot = slot_of(b[i].begin_ps);
+        uint64_t bit = UINT64_C(1) << slot % 64;
+        s->twice[slot / 64] |= s->once[slot / 64] & bit;
+        s->once[slot / 64] |= bit;
+        b[n++] = b[i];
+    }
+    memcpy(b + n, s->scratch, kept * sizeof *b);
+    return n;
+}
+
+static int begin_order(const void *a, const void *b)
+{
+    const struct trace_begin *x = a, *y = b;
+    return (x->begin_ps > y->begin_ps) - (x->begin_ps < y->begin_ps);
+}
+
+/* Sorts one bucket and numbers what is in it. */
+static bool number_bucket(struct ranks *s, struct trace_begin *b, uint32_t n)
+{
+    if (n > 32)
+        qsort(b, n, sizeof *b, begin_order);
+    for (uint32_t i = 1; n <= 32 && i < n; i++) {
+        struct trace_begin x = b[i];
+        uint32_t k = i;
+        for (; k && x.begin_ps < b[k - 1].begin_ps; k--)
+            b[k] = b[k - 1];
+        b[k] = x;
+    }
+    for (uint32_t i = 0, k; i < n; i = k) {
+        for (k = i + 1; k < n && b[k].begin_ps == b[i].begin_ps;)
+            k++;
+        if (k - i > 1 && !number(s, b + i, k - i))
+            return false;
+    }
+    return true;
+}
+
+/* Numbers what begins before all that is unread. Only what shares its slot is sorted: into
+ * buckets, and each of them. */
+static bool number_read(struct ranks *s)
+{
+    int64_t until = s->nheap ? s->lanes[s->heap[0]].head : INT64_MAX;
+    size_t n = take_done(s, until, !s->nheap), m = 0;
+    struct trace_begin *b = s->begins;
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    uint32_t at[BUCKETS + 2] = {0};
+    for (size_t i = 0; i < n; i++) {
+        uint32_t slot = slot_of(b[i].begin_ps), block = b[i].item / LANE_BLOCK;
+        if (--s->blocks[block].left == 0)
+            s->spare[s->nspare++] = block; /* nothing is read into it meanwhile */
+        if (!(s->twice[slot / 64] >> slot % 64 & 1))
+            continue;
+        low = b[i].begin_ps < low ? b[i].begin_ps : low;
+        high = b[i].begin_ps > high ? b[i].begin_ps : high;
+        b[m++] = b[i];
+    }
+    unsigned shift = 0;
+    while (m && ((uint64_t)high - (uint64_t)low) >> shift >= BUCKETS)
+        shift++;
+    for (size_t i = 0; i < m; i++)
+        at[(((uint64_t)b[i].begin_ps - (uint64_t)low) >> shift) + 2]++;
+    for (uint32_t i = 2; i < BUCKETS + 2; i++)
+        at[i] += at[i - 1];
+    for (size_t i = 0; i < m; i++)
+        s->scratch[at[(((uint64_t)b[i].begin_ps - (uint64_t)low) >> shift) + 1]++] = b[i];
+    for (uint32_t i = 0; i < BUCKETS; i++)
+        if (at[i + 1] - at[i] > 1 && !number_bucket(s, s->scratch + at[i], at[i + 1] - at[i]))
+            return false;
+    s->nbegins -= n;
+    memmove(b, b + n, s->nbegins * sizeof *b);
+    s->done = until;
+    return true;
+}
+
+/* --- all of it --- */
+
+static void lane_init(struct ranks *s, uint32_t i, const struct trace_row *row,
+                      struct trace_index_lane *x)
+{
+    const struct trace_lane *tl = &VEC(s->h->lanes, struct trace_lane)[i];
+    struct rank_lane *l = &s->lanes[i];
+    uint64_t device = (uint64_t)row->device << 33;
+    bool same = i > row->first_lane && tl[-1].line == tl->line;
+    *l = (struct rank_lane){
+        .tl = tl,
+        .serials = x->serials,
+        .nblocks = lane_levels(tl->lane) ? lane_nodes(tl->lane, 0) : 0,
+        .order = same ? l[-1].order : device | i,
+        .async_order = device | UINT64_C(1) << 32 | tl->line,
+        .may_hide = row->may_hide,
+        .may_async = row->may_async,
+        .counter = row->counter,
+    };
+    if (!l->nblocks)
+        return;
+    l->head = block_begin(l);
+    s->heap[s->nheap++] = i;
+}
+
+static bool ranks_init(struct ranks *s, struct trace_index *x)
+{
+    s->nlanes = (uint32_t)s->h->lanes.n;
+    s->nblocks = s->nlanes + BLOCKS_AHEAD;
+    size_t n = (size_t)s->nblocks * LANE_BLOCK;
+    s->lanes = malloc((s->nlanes + 1) * sizeof *s->lanes);
+    s->heap = malloc((s->nlanes + 1) * sizeof *s->heap);
+    s->blocks = malloc(s->nblocks * sizeof *s->blocks);
+    s->spare = malloc(s->nblocks * sizeof *s->spare);
+    s->begins = malloc(n * sizeof *s->begins);
+    s->scratch = malloc(n * sizeof *s->scratch);
+    if (!s->lanes || !s->heap || !s->blocks || !s->spare || !s->begins || !s->scratch)
+        return false;
+    for (uint32_t r = 0; r < s->h->rows.n; r++) {
+        const struct trace_row *row = &VEC(s->h->rows, struct trace_row)[r];
+        for (uint32_t i = row->first_lane; i < row->first_lane + row->nlanes; i++)
+            lane_init(s, i, row, &x->lanes[i]);
+    }
+    for (uint32_t i = s->nheap; i-- > 0;)
+        heap_down(s, i);
+    while (s->nspare < s->nblocks)
+        s->spare[s->nspare] = s->nspare, s->nspare++;
+    s->done = INT64_MIN;
+    return true;
+}
+
+static bool run(struct ranks *s)
+{
+    while (s->nheap || s->nbegins) {
+        while (s->nheap && s->nspare)
+            if (!read_first(s))
+                return false;
+        if (!number_read(s) || (s->nheap && !s->nspare))
+            return false; /* more begin together than are kept */
+    }
+    return true;
+}
+
+bool trace_rank(struct trace_host *h, struct trace_index *x)
+{
+    struct ranks *s = h->lanes.n > LANES_MAX ? NULL : calloc(1, sizeof *s);
+    if (!s)
+        return false;
+    s->h = h;
+    bool ok = ranks_init(s, x) && run(s);
+    free(s->lanes);
+    free(s->heap);
+    free(s->blocks);
+    free(s->spare);
+    free(s->begins);
+    free(s->scratch);
+    vec_free(&s->peers);
+    free(s);
+    return ok;
+}
+
+/* --- events that came without --- */
+
+struct known_block {
+    uint64_t block;
+    uint32_t n;
+    struct lane_event ev[LANE_BLOCK];
+};
+
+struct find {
+    struct trace_host *h;
+    uint32_t *first, *end;      /* the lanes of each line */
+    struct known_block **known; /* of each lane, what was read last */
+};
+
+/* The first block that may have an event that begins at t. */
+static uint64_t first_block(const struct lane *lane, int64_t t)
+{
+    uint64_t lo = 0, hi = lane_levels(lane) ? lane_nodes(lane, 0) : 0;
+    while (lo < hi) {
+        uint64_t mid = lo + (hi - lo) / 2;
+        struct lane_node n;
+        lane_node_get(lane, 0, mid, &n);
+        if (n.end_ps < t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static void know(struct known_block *k, const struct lane *lane, uint64_t block)
+{
+    struct lane_cursor c;
+    k->block = block;
+    lane_seek_ord(&c, lane, block * LANE_BLOCK);
+    k->n = (uint32_t)lane_next_block(&c, k->ev);
+}
+
+/* Is the event in the block? */
+static bool find_known(const struct find *f, uint32_t lane, struct trace_event *e)
+{
+    const struct known_block *k = f->known[lane];
+    int64_t base = VEC(f->h->lanes, struct trace_lane)[lane].base_ps;
+    uint32_t lo = 0, hi = k->n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (base + k->ev[mid].begin_ps < e->begin_ps)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    for (; lo < k->n && base + k->ev[lo].begin_ps == e->begin_ps; lo++)
+        if (k->ev[lo].at == e->at && base + k->ev[lo].end_ps == e->end_ps) {
+            trace_rank_take(&f->h->layers->lanes[lane], k->ev[lo].ord, e);
+            return true;
+        }
+    return false;
+}
+
+#define BLOCKS_LOOKED                                                                              \
+    4 /* of a lane, for one event: more hold no others than that begin with it                     \
+       */
+
+/* Can events that begin at t be in this block only? */
+static bool only_here(const struct known_block *k, int64_t t)
+{
+    return k->n && k->ev[0].begin_ps < t && k->ev[k->n - 1].begin_ps > t;
+}
+
+/* Looks for the event in the lane. False when memory is out. */
+static bool find_in(struct find *f, uint32_t i, struct trace_event *e, bool *found)
+{
+    const struct trace_lane *tl = &VEC(f->h->lanes, struct trace_lane)[i];
+    struct known_block *k = f->known[i];
+    int64_t t = e->begin_ps - tl->base_ps;
+    if (k) {
+        *found = find_known(f, i, e);
+        if (*found || only_here(k, t))
+            return true;
+    } else {
+        k = f->known[i] = malloc(sizeof *k);
+        if (!k)
+            return false;
+        k->n = 0;
+    }
+    uint64_t n = lane_levels(tl->lane) ? lane_nodes(tl->lane, 0) : 0;
+    uint64_t b = first_block(tl->lane, t);
+    for (int looked = 0; b < n && looked < BLOCKS_LOOKED && !*found; b++, looked++) {
+        struct lane_node node;
+        lane_node_get(tl->lane, 0, b, &node);
+        if (node.begin_ps > t)
+            break;
+        if (k->n && k->block == b)
+            continue;
+        know(k, tl->lane, b);
+        *found = find_known(f, i, e);
+    }
+    return true;
+}
+
+static bool find_all(struct find *f)
+{
+    struct trace_event *ev = f->h->events.p;
+    for (size_t i = 0; i < f->h->events.n; i++) {
+        bool found = false;
+        if (ev[i].ranked)
+            continue;
+        for (uint32_t k = f->first[ev[i].line]; !found && k < f->end[ev[i].line]; k++)
+            if (!find_in(f, k, &ev[i], &found))
+                return false;
+    }
+    return true;
+}
+
+bool trace_rank_find(struct trace_host *h)
+{
+    struct find f = {.h = h};
+    if (!h->layers || !h->lanes.n || !h->layers->lanes[0].serials)
+        return true;
+    f.first = calloc(h->d->nlines + 1, sizeof *f.first);
+    f.end = calloc(h->d->nlines + 1, sizeof *f.end);
+    f.known = calloc(h->lanes.n, sizeof *f.known);
+    bool ok = f.first && f.end && f.known;
+    for (uint32_t i = 0; ok && i < h->lanes.n; i++) {
+        uint32_t line = VEC(h->lanes, struct trace_lane)[i].line;
+        if (!f.end[line])
+            f.first[line] = i;
+        f.end[line] = i + 1;
+    }
+    ok = ok && find_all(&f);
+    for (size_t i = 0; f.known && i < h->lanes.n; i++)
+        free(f.known[i]);
+    free(f.known);
+    free(f.first);
+    free(f.end);
+    return ok;
+}
