@@ -56,6 +56,13 @@ struct inference_tensor {
     uint64_t ps;      /* laying them out */
 };
 
+/* How batches of a model are made, as its server says. */
+struct inference_params {
+    int32_t model;
+    int64_t threads, timeout_us, max_size, max_enqueued;
+    struct xp_span sizes; /* that are allowed: a list, as text */
+};
+
 #define INFERENCE_TENSORS_MAX                                                                      \
     4096 /* of one request; more are no pattern that anyone would read                             \
           */
@@ -67,6 +74,7 @@ struct inference {
     struct vec batches;       /* struct inference_batch, likewise */
     struct xp_strpool patterns;
     struct vec tensors; /* struct inference_tensor */
+    struct vec params;  /* struct inference_params, one a model at most */
 };
 
 bool inference_init(struct inference *inf, struct xp_arena *a);
@@ -75,6 +83,9 @@ enum xp_status inference_read(struct inference *inf, struct part *p, uint32_t ho
                               struct xp_error *err);
 /* After the last host. */
 void inference_sort(struct inference *inf);
+/* NULL: not known. The place for them is made by inference_params_at; NULL when memory is out. */
+const struct inference_params *inference_params_of(const struct inference *inf, int32_t model);
+struct inference_params *inference_params_at(struct inference *inf, int32_t model);
 void inference_fini(struct inference *inf);
 
 #endif

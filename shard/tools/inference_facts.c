@@ -41,6 +41,16 @@ static void put_batch(struct facts_out *f, const struct inference_batch *b)
     facts_u64(f, b->device_ps);
 }
 
+static void put_params(struct facts_out *f, const struct inference_params *p)
+{
+    facts_i64(f, p->model);
+    facts_i64(f, p->threads);
+    facts_i64(f, p->timeout_us);
+    facts_i64(f, p->max_size);
+    facts_i64(f, p->max_enqueued);
+    facts_text(f, p->sizes);
+}
+
 static void put_host(struct facts_out *f, const struct inference *inf)
 {
     put_texts(f, &inf->models);
@@ -58,6 +68,9 @@ static void put_host(struct facts_out *f, const struct inference *inf)
         facts_u64(f, t->pattern);
         facts_u64(f, t->ps);
     }
+    facts_u64(f, inf->params.n);
+    for (size_t i = 0; i < inf->params.n; i++)
+        put_params(f, &VEC(inf->params, struct inference_params)[i]);
 }
 
 enum xp_status inference_facts_map_any(const struct tool_host *host, const struct tool_args *args,
@@ -172,6 +185,23 @@ static bool get_tensor(struct facts *f, struct inference *inf, const struct text
     return true;
 }
 
+/* Of hosts that differ the first counts. */
+static bool get_params(struct facts *f, struct inference *inf, const struct texts *models)
+{
+    struct inference_params got = {.model = get_model(f, models)}, *p;
+    got.threads = facts_get_i64(f);
+    got.timeout_us = facts_get_i64(f);
+    got.max_size = facts_get_i64(f);
+    got.max_enqueued = facts_get_i64(f);
+    got.sizes = facts_get_text(f);
+    if (inference_params_of(inf, got.model))
+        return true;
+    p = inference_params_at(inf, got.model);
+    if (p)
+        *p = got;
+    return p != NULL;
+}
+
 static bool get_host(struct inference *inf, struct facts *f)
 {
     struct texts models, patterns;
@@ -186,6 +216,9 @@ static bool get_host(struct inference *inf, struct facts *f)
             return false;
     for (size_t n = facts_get_count(f); n && !f->bad; n--)
         if (!get_tensor(f, inf, &models, &patterns))
+            return false;
+    for (size_t n = facts_get_count(f); n && !f->bad; n--)
+        if (!get_params(f, inf, &models))
             return false;
     return true;
 }

@@ -81,6 +81,8 @@ enum xp_status inference_events(struct inf_host *h, struct xp_error *err); /* _e
 /* Fills part_ps of the host's requests and device_ps of its batches. _breakdown.c */
 enum xp_status inference_breakdown(struct inf_host *h, struct xp_error *err);
 enum xp_status inference_tensors(struct inf_host *h, struct xp_error *err); /* _tensors.c */
+/* Once the models are known. _params.c */
+enum xp_status inference_params(struct inf_host *h, struct xp_error *err);
 
 static inline enum xp_status inference_busy(struct xp_error *err)
 {

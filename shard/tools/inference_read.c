@@ -19,6 +19,7 @@ void inference_fini(struct inference *inf)
     vec_free(&inf->requests);
     vec_free(&inf->batches);
     vec_free(&inf->tensors);
+    vec_free(&inf->params);
 }
 
 /* --- groups and what led to what --- */
@@ -371,6 +372,7 @@ static enum xp_status read_host(struct inf_host *h, struct xp_error *err)
         return inference_busy(err);
     XP_TRY(inference_breakdown(h, err));
     XP_TRY(inference_tensors(h, err));
+    XP_TRY(inference_params(h, err));
     return hand_over(h) ? XP_OK : inference_busy(err);
 }
 

@@ -358,6 +358,25 @@ static void put_batch_cells(struct tables *t, const struct size_sum *s, const ch
     table_cstr(t, link);
 }
 
+static void prop_i64(struct tables *t, const char *name, int64_t v)
+{
+    char text[24];
+    int n = snprintf(text, sizeof text, "%lld", (long long)v);
+    table_prop(t, name, xp_span_of(text, (size_t)n));
+}
+
+static void put_params(struct tables *t, const struct inference_params *p)
+{
+    table_prop(t, "hasBatchingParam", p ? XP_SPAN_LIT("true") : XP_SPAN_LIT("false"));
+    if (!p)
+        return;
+    prop_i64(t, "batchingParamNumBatchThreads", p->threads);
+    prop_i64(t, "batchingParamMaxBatchSize", p->max_size);
+    prop_i64(t, "batchingParamBatchTimeoutMicros", p->timeout_us);
+    prop_i64(t, "batchingParamMaxEnqueuedBatches", p->max_enqueued);
+    table_prop(t, "batchingParamAllowedBatchSizes", p->sizes);
+}
+
 static void put_batches(struct page *p, const struct model *m)
 {
     char text[64];
@@ -395,7 +414,7 @@ static void put_batches(struct page *p, const struct model *m)
     put_batch_cells(p->t, &m->sizes.all, text, "N/A");
     prop_double(p->t, "throughput", "%.1f", m->batches.per_s);
     prop_double(p->t, "averageLatencyMs", "%.3f", m->batches.mean_ms);
-    table_prop(p->t, "hasBatchingParam", XP_SPAN_LIT("false"));
+    put_params(p->t, inference_params_of(p->inf, m->index));
     table_end(p->t);
 }
 

@@ -175,6 +175,96 @@ static void of_many_requests_some_are_shown(void **state)
     json_decref(j);
 }
 
+static const char *prop(const json_t *table, const char *name)
+{
+    return json_string_value(json_object_get(json_object_get(table, "p"), name));
+}
+
+/* A server's counters: `n` snapshots, of which the k-th says k + 1 threads and so on. */
+static void put_snapshots(struct xp_buf *space, int n)
+{
+    static const char *const names[] = {
+        "/tensorflow/serving/batching/num_batch_threads{model_name=m, op_name=o}",
+        "/tensorflow/serving/batching/batch_timeout_micros{op_name=o, model_name=m}",
+        "/tensorflow/serving/batching/max_batch_size{model_name=m}",
+        "/tensorflow/serving/batching/max_enqueued_batches{model_name=m}",
+        "/tensorflow/serving/batching/allowed_batch_sizes{model_name=m}",
+        "/tensorflow/serving/batching/max_batch_size{model_name=other}",
+        "/tensorflow/serving/batching/max_batch_size{model_name=m=1}",
+        "/tensorflow/serving/batching/max_batch_size",
+    };
+    struct xp_buf plane = make_plane(2, "/host:tfstreamz"), line = make_line(1, "", 0);
+    for (int k = 0; k < n; k++) {
+        struct xp_buf e = make_event(1, (1000 + 100 * k) * US, 0);
+        for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
+            if (i == 4)
+                put_text(&e, 4, i + 1, k ? "2,4,8" : "1");
+            else
+                put_i64(&e, 4, i + 1, 10 * i + k + 1);
+        make_put(&line, 4, &e);
+    }
+    make_put(&plane, 3, &line);
+    make_add_meta(&plane, 4, 1, "TFStreamz Snapshot");
+    put_stat_names(&plane, names, sizeof names / sizeof *names);
+    make_put(space, 1, &plane);
+}
+
+/* Requests of versions 1 and 2 of m, and of another that no counter names; all in batches. */
+static struct tool_file of_versions(int snapshots)
+{
+    static const char *const models[] = {"m:1", "m:2", "m:x"};
+    struct xp_buf plane = make_plane(1, "/host:CPU"), line = make_line(1, "a", 0);
+    for (int i = 0; i < 3; i++) {
+        struct xp_buf e = make_event(RUN, (1000 + 200 * i) * US, 100 * US);
+        put_i64(&e, 4, ROOT, 1);
+        put_i64(&e, 4, PT, 3);
+        put_i64(&e, 4, P, 70 + i);
+        make_put(&line, 4, &e);
+    }
+    struct xp_buf t = make_line(2, "t", 0);
+    for (int i = 0; i < 3; i++) {
+        put_batch(&t, 1010 + 200 * i, 50, 70 + i, 2, 8);
+        struct xp_buf e = make_event(SESSION, (1020 + 200 * i) * US, 10 * US);
+        put_text(&e, 4, MODEL, models[i]);
+        make_put(&t, 4, &e);
+    }
+    make_put(&plane, 3, &line);
+    make_put(&plane, 3, &t);
+    struct tool_file f = finish(&plane);
+    put_snapshots(&f.space, snapshots);
+    return f;
+}
+
+static void the_server_says_how_it_makes_batches(void **state)
+{
+    (void)state;
+    struct tool_file f = of_versions(2);
+    json_t *j = tool_ask("inference_profile", &f, 1, NULL);
+    assert_int_equal(json_array_size(j), 7); /* models; requests and batches of three */
+    for (size_t i = 2; i <= 4; i += 2) {
+        json_t *batches = json_array_get(j, i);
+        assert_string_equal(prop(batches, "hasBatchingParam"), "true");
+        assert_string_equal(prop(batches, "batchingParamNumBatchThreads"), "2");
+        assert_string_equal(prop(batches, "batchingParamBatchTimeoutMicros"), "12");
+        assert_string_equal(prop(batches, "batchingParamMaxBatchSize"), "22");
+        assert_string_equal(prop(batches, "batchingParamMaxEnqueuedBatches"), "32");
+        assert_string_equal(prop(batches, "batchingParamAllowedBatchSizes"), "2,4,8");
+    }
+    assert_string_equal(prop(json_array_get(j, 6), "hasBatchingParam"), "false");
+    json_decref(j);
+}
+
+static void one_snapshot_says_nothing_about_batches(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 3; n += 2) {
+        struct tool_file f = of_versions(n);
+        json_t *j = tool_ask("inference_profile", &f, 1, NULL);
+        assert_string_equal(prop(json_array_get(j, 2), "hasBatchingParam"), "false");
+        json_decref(j);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +273,8 @@ int main(void)
         cmocka_unit_test(models_are_told_apart_and_sorted),
         cmocka_unit_test(nothing_is_a_row_of_zeros),
         cmocka_unit_test(of_many_requests_some_are_shown),
+        cmocka_unit_test(the_server_says_how_it_makes_batches),
+        cmocka_unit_test(one_snapshot_says_nothing_about_batches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
