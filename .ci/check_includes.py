@@ -20,7 +20,7 @@ RULES = {
     "lib/objstore/": [STORE, NET, RUN, BASE],
     "lib/http/": [HTTP, RUN, BASE],
     "lib/auth/": ["lib/auth/", NET, RUN, BASE, WIRE],
-    "lib/cluster/": ["lib/cluster/", "lib/auth/", NET, RUN, BASE],
+    "lib/cluster/": ["lib/cluster/", NET, "lib/auth/", NET, RUN, BASE],
     "shard/": ["shard/", STORE, RUN, BASE, WIRE],
     "shard/decode/": ["shard/decode/", BASE],
     "shard/store/": ["shard/store/", STORE, BASE],
@@ -49,7 +49,7 @@ OWNED = {
     r"openssl/": ["lib/http/", "lib/auth/", "lib/cluster/", "lib/objstore/", "tests/"],
     r"uv\.h": ["lib/run/", "lib/net/", "lib/http/", "lib/cluster/", "tests/"],
     r"jemalloc/": ["lib/base/", "server/main.c", "server/app.c", "server/metrics.c", "loadtest/"],
-    r"jansson\.h": ["server/", "lib/auth/", "lib/objstore/", "loadtest/", "tests/"],
+    r"jansson\.h": ["lib/cluster/", "server/", "lib/auth/", "lib/objstore/", "loadtest/", "tests/"],
     r"cjose/": ["lib/auth/"],
     r"curl/": ["loadtest/", "tests/", "lib/net/", "lib/cluster/"],
 }

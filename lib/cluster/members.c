@@ -11,26 +11,9 @@
 #include <time.h>
 
 #include "lib/base/log.h"
+#include "lib/cluster/members_int.h"
 
 #define POLL_MS 2000
-#define ADDRESS_MAX 320 /* a DNS name, brackets, a port */
-
-struct known { /* an address that said who it is */
-    char address[ADDRESS_MAX], name[RING_NAME_MAX + 1];
-};
-
-struct xp_members {
-    pthread_mutex_t lock; /* ring, stop */
-    pthread_cond_t wake;
-    pthread_t thread;
-    bool threaded, stop, failing;
-    struct xp_ring *ring;
-    _Atomic uint64_t version;
-    struct xp_members_config config;
-    char *host, *port;   /* dns: what is looked up */
-    struct known *known; /* the thread's alone */
-    size_t n_known;
-};
 
 static void set_ring(struct xp_members *m, struct xp_ring *ring)
 {
@@ -49,7 +32,7 @@ static void set_ring(struct xp_members *m, struct xp_ring *ring)
 
 /* --- static --- */
 
-static bool is_port(const char *s)
+bool members_is_port(const char *s)
 {
     char *end;
     long n = strtol(s, &end, 10);
@@ -60,7 +43,7 @@ static bool is_port(const char *s)
 static bool is_address(const char *s)
 {
     const char *colon = strrchr(s, ':');
-    return colon && colon > s && is_port(colon + 1) && strlen(s) < ADDRESS_MAX &&
+    return colon && colon > s && members_is_port(colon + 1) && strlen(s) < MEMBER_ADDRESS_MAX &&
            (*s == '[' ? colon[-1] == ']' : memchr(s, ':', (size_t)(colon - s)) == NULL);
 }
 
@@ -122,7 +105,7 @@ static bool write_address(const struct addrinfo *a, const char *port, char *out)
     char host[256];
     if (getnameinfo(a->ai_addr, a->ai_addrlen, host, sizeof host, NULL, 0, NI_NUMERICHOST) != 0)
         return false;
-    snprintf(out, ADDRESS_MAX, a->ai_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
+    snprintf(out, MEMBER_ADDRESS_MAX, a->ai_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
     return true;
 }
 
@@ -155,7 +138,24 @@ static void use(struct xp_members *m, struct known *found, size_t n)
     m->n_known = n;
 }
 
-static void look_up(struct xp_members *m)
+size_t members_settle(struct xp_members *m, char (*addresses)[MEMBER_ADDRESS_MAX], size_t n)
+{
+    struct known *found = calloc(n + 1, sizeof *found);
+    size_t named = 0, unnamed = 0;
+    XP_ASSERT(found);
+    for (size_t i = 0; i < n; i++) {
+        if (find_known(found, named, addresses[i]))
+            continue;
+        if (!ask_name(m, addresses[i], &found[named]))
+            unnamed++;
+        else if (!name_taken(found, named, found[named].name))
+            named++;
+    }
+    use(m, found, named);
+    return unnamed;
+}
+
+bool members_look_up(struct xp_members *m)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
     int rc = getaddrinfo(m->host, m->port, &hints, &list);
@@ -164,51 +164,54 @@ static void look_up(struct xp_members *m)
             xp_log(XP_LOG_WARN, "members", "cannot look up \"%s\": %s; the last members stay",
                    m->host, rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
         m->failing = true;
-        return;
+        return false;
     }
     m->failing = false;
-    struct known *found = NULL;
+    char(*addresses)[MEMBER_ADDRESS_MAX] = NULL;
     size_t n = 0;
     for (const struct addrinfo *a = list; a && n < RING_MEMBERS_MAX; a = a->ai_next) {
-        char address[ADDRESS_MAX];
-        found = realloc(found, (n + 1) * sizeof *found);
-        XP_ASSERT(found);
-        if (write_address(a, m->port, address) && !find_known(found, n, address) &&
-            ask_name(m, address, &found[n]) && !name_taken(found, n, found[n].name))
+        addresses = realloc(addresses, (n + 1) * sizeof *addresses);
+        XP_ASSERT(addresses);
+        if (write_address(a, m->port, addresses[n]))
             n++;
     }
     freeaddrinfo(list);
-    use(m, found, n);
+    members_settle(m, addresses, n);
+    free(addresses);
+    return true;
+}
+
+bool members_wait(struct xp_members *m, int ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += ms % 1000 * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    pthread_mutex_lock(&m->lock);
+    while (!m->stop && !m->woken && pthread_cond_timedwait(&m->wake, &m->lock, &until) == 0)
+        ;
+    m->woken = false;
+    bool go_on = !m->stop;
+    pthread_mutex_unlock(&m->lock);
+    return go_on;
 }
 
 static void *poll_names(void *arg)
 {
     struct xp_members *m = arg;
-    int ms = m->config.poll_ms;
-    pthread_mutex_lock(&m->lock);
-    while (!m->stop) {
-        pthread_mutex_unlock(&m->lock);
-        look_up(m);
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += ms / 1000;
-        until.tv_nsec += ms % 1000 * 1000000L;
-        if (until.tv_nsec >= 1000000000L) {
-            until.tv_sec++;
-            until.tv_nsec -= 1000000000L;
-        }
-        pthread_mutex_lock(&m->lock);
-        while (!m->stop && pthread_cond_timedwait(&m->wake, &m->lock, &until) == 0)
-            ;
-    }
-    pthread_mutex_unlock(&m->lock);
+    while (members_wait(m, m->config.poll_ms))
+        members_look_up(m);
     return NULL;
 }
 
 static enum xp_status read_dns(struct xp_members *m, const char *name, struct xp_error *err)
 {
     const char *colon = strrchr(name, ':');
-    if (!colon || colon == name || !is_port(colon + 1) || strlen(name) >= 256)
+    if (!colon || colon == name || !members_is_port(colon + 1) || strlen(name) >= 256)
         return xp_fail(err, XP_BAD_REQUEST, 0, "\"dns:%s\" is not dns:NAME:PORT", name);
     m->host = strndup(name, (size_t)(colon - name));
     m->port = strdup(colon + 1);
@@ -238,14 +241,20 @@ enum xp_status xp_members_new(const struct xp_members_config *config, struct xp_
         status = read_static(m, config->spec + 7, err);
     else if (!strncmp(config->spec, "dns:", 4))
         status = read_dns(m, config->spec + 4, err);
+    else if (!strncmp(config->spec, "k8s:", 4))
+        status = members_k8s_open(m, config->spec + 4, err);
     else
         status = xp_fail(err, XP_BAD_REQUEST, 0,
-                         "\"%s\" is neither static:HOST:PORT,... nor dns:NAME:PORT", config->spec);
+                         "\"%s\" is none of static:HOST:PORT,..., dns:NAME:PORT and "
+                         "k8s:[NAMESPACE/]SERVICE[:PORT]",
+                         config->spec);
     m->config.spec = NULL; /* was the caller's */
     if (status == XP_OK && m->host) {
         use(m, NULL, 0); /* so that there is a ring, whatever the lookup says */
-        look_up(m);
-        m->threaded = pthread_create(&m->thread, NULL, poll_names, m) == 0;
+        if (!m->k8s)
+            members_look_up(m);
+        m->threaded =
+            pthread_create(&m->thread, NULL, m->k8s ? members_k8s_run : poll_names, m) == 0;
         XP_ASSERT(m->threaded);
     }
     if (status != XP_OK) {
@@ -267,6 +276,7 @@ void xp_members_free(struct xp_members *m)
         pthread_mutex_unlock(&m->lock);
         pthread_join(m->thread, NULL);
     }
+    members_k8s_close(m->k8s);
     xp_ring_unref(m->ring);
     pthread_mutex_destroy(&m->lock);
     pthread_cond_destroy(&m->wake);

@@ -4,6 +4,14 @@
  *
  *     static:HOST:PORT[,HOST:PORT]...        these, always; NAME=HOST:PORT gives one an identity
  *     dns:NAME:PORT                          whatever NAME resolves to (a headless service)
+ *     k8s:[NAMESPACE/]SERVICE[:PORT]         the ready endpoints of a service, from inside a pod
+ *
+ * k8s: lists and then watches EndpointSlices with the pod's own token and CA, so that a pod is
+ * known as soon as it is ready. Its account must be allowed to get, list and watch endpointslices
+ * of discovery.k8s.io. While the API server does not answer or refuses, the service's DNS name is
+ * looked up as dns: does. PORT: 8792 where it is not given. KUBERNETES_SERVICE_HOST and _PORT say
+ * where the API server is; XPROFD_SERVICEACCOUNT where token, ca.crt and namespace lie instead of
+ * the place where Kubernetes puts them.
  *
  * A DNS name is looked up every `poll_ms` by a thread of this module's own, not when a connection
  * breaks: members that come are seen although all others are well. A new address is asked once

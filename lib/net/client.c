@@ -332,6 +332,8 @@ static bool set_up(struct net_call *call, const struct net_request *r)
     curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)r->total_ms);
     if (r->direct)
         curl_easy_setopt(e, CURLOPT_NOPROXY, "*");
+    if (r->ca_file)
+        curl_easy_setopt(e, CURLOPT_CAINFO, r->ca_file);
     return true;
 }
 
@@ -359,6 +361,7 @@ struct net_call *net_start(struct net_client *c, const struct net_request *r)
     call->r = *r;
     call->r.url = call->r.method = NULL;
     call->r.headers = NULL;
+    call->r.ca_file = NULL;
     call->easy = curl_easy_init();
     if (!call->easy || !set_up(call, r)) {
         call_unref(call);

@@ -42,6 +42,7 @@ struct net_request {
     uint32_t stall_ms;   /* less than 4 kB/s for that long ends it; 0: 15 s */
     uint32_t total_ms;   /* 0: no limit */
     bool direct;         /* past the proxies that the environment names */
+    const char *ca_file; /* https: who is trusted instead of the system's; NULL: those */
     void *ctx;
     /* Bytes of the answer; false ends the call (XP_CANCELLED), or pauses it: net_pause. NULL:
      * they are dropped. */
