@@ -247,8 +247,8 @@ static inline bool device_keep(struct hand *h, const struct xspace_event *ev,
 static bool device_wanted(struct hand *h)
 {
     struct xspace_line known;
-    return h->pj->device_times && !h->load->src.device_later &&
-           xspace_decoder_line(h->dec, &known) && (!known.name.n || device_time_wanted(known.name));
+    return h->pj->device_times && xspace_decoder_line(h->dec, &known) &&
+           (!known.name.n || device_time_wanted(known.name));
 }
 
 static void bad_stat(struct hand *h, const struct xspace_event *ev, const uint8_t *p)

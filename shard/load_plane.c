@@ -223,15 +223,19 @@ static enum xp_status on_plane_end(void *ctx, const struct xspace_plane *p)
 static const struct xspace_sink meta_sink = {
     .on_meta = on_meta, .on_plane_stat = on_plane_stat, .on_plane_end = on_plane_end};
 
-/* What the plane's metadata says about its stats, by id. */
-static void note_kinds(struct plane_job *pj)
+/* What the plane's metadata says about its stats, by id. Times on the device that stay in the file
+ * are like any stat that is not kept: most lines have no others, which then need no look at all. */
+static void note_kinds(struct plane_job *pj, bool device_later)
 {
     for (uint32_t i = 0; i < pj->nstatmeta; i++) {
         const struct part_statmeta *m = &pj->statmeta[i];
+        bool device = m->kind <= STAT_DEVICE_DURATION_PS;
+        if (device && device_later)
+            continue;
         if ((uint64_t)m->id < KINDS_MIN)
             pj->kinds[m->id] = m->kind;
         pj->keeps |= m->kind != STAT_NOT_KEPT;
-        pj->device_times |= m->kind <= STAT_DEVICE_DURATION_PS;
+        pj->device_times |= device;
     }
 }
 
@@ -265,7 +269,7 @@ bool hand_meta(struct hand *h, uint64_t *budget)
             return true;
         h->run++;
     }
-    note_kinds(pj);
+    note_kinds(pj, h->load->src.device_later);
     return true;
 }
 

@@ -63,8 +63,24 @@ static inline int64_t lane_add_sat(int64_t a, int64_t b)
 /* Bytes that must be readable behind a packed block. */
 #define LANE_PACK_PAD 8
 
-/* Packs ev[0..n) to out; sets b->flags. Returns the bytes used. */
-size_t lane_pack(const struct lane_raw *ev, uint32_t n, struct lane_block *b, uint8_t *out);
+/* A block's numbers by column; entries behind the last event repeat it, so that loops are of one
+ * length. */
+struct lane_columns {
+    int64_t v[4][LANE_BLOCK];
+    int64_t low[4], high[4]; /* of the last two: lane_pack's */
+};
+
+/* Sums ev[0..n) up in the block, and keeps the times for lane_pack. */
+void lane_measure(const struct lane_raw *ev, uint32_t n, struct lane_block *b,
+                  struct lane_columns *c);
+/* Packs what was measured to out; sets b->flags. Returns the bytes used. */
+size_t lane_pack(const struct lane_raw *ev, uint32_t n, struct lane_columns *c,
+                 struct lane_block *b, uint8_t *out);
+/* The two without what only some CPUs have; same bytes. */
+void lane_measure_plain(const struct lane_raw *ev, uint32_t n, struct lane_block *b,
+                        struct lane_columns *c);
+size_t lane_pack_plain(const struct lane_raw *ev, uint32_t n, struct lane_columns *c,
+                       struct lane_block *b, uint8_t *out);
 
 void lane_unpack_open(struct lane_unpack *u, const struct lane_block *b);
 /* The events of the block one by one, or many at once. */

@@ -13,87 +13,239 @@ enum { GAP, DURATION, NAME, AT, COLUMNS };
 /* Times of host tracers are whole nanoseconds; dividing by 1000 saves ten bits of each. */
 #define UNIT_NS 1
 
-/* --- packing --- */
+/* --- packing ---
+ *
+ * Loops are LANE_BLOCK long whatever the block has, so that compilers make them wide; the functions
+ * below are compiled twice, for CPUs with AVX2 and for all. */
 
-struct columns {
-    uint64_t v[COLUMNS][LANE_BLOCK];
-    uint64_t base[COLUMNS]; /* gap and distance: signed */
-    uint8_t width[COLUMNS];
-};
+#define ALWAYS static inline __attribute__((always_inline))
 
-static void measure(struct columns *c, unsigned col, uint32_t n)
+/* By halves: no step waits for the one before. */
+ALWAYS void measure(struct lane_columns *c, unsigned col)
 {
-    uint64_t *v = c->v[col], low = v[0], high = v[0];
+    const int64_t *v = c->v[col];
+    int64_t low[LANE_BLOCK / 2], high[LANE_BLOCK / 2];
+#define HALVE(n, from_low, from_high)                                                              \
+    for (uint32_t i = 0; i < (n); i++) {                                                           \
+        low[i] = from_low[i] < from_low[i + (n)] ? from_low[i] : from_low[i + (n)];                \
+        high[i] = from_high[i] > from_high[i + (n)] ? from_high[i] : from_high[i + (n)];           \
+    }
+    HALVE(32, v, v)
+    HALVE(16, low, high)
+    HALVE(8, low, high)
+    HALVE(4, low, high)
+    HALVE(2, low, high)
+    HALVE(1, low, high)
+#undef HALVE
+    c->low[col] = low[0];
+    c->high[col] = high[0];
+}
+
+/* Events that overlap, in a line's last lane. */
+static void sum_up_overlap(const struct lane_raw *ev, uint32_t n, struct lane_block *b)
+{
+    int64_t busy = 0, max_gap = 0, end = ev[0].end_ps;
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t gap = ev[i].begin_ps - end;
+        busy = lane_add_sat(busy, ev[i].end_ps - ev[i].begin_ps);
+        if (gap > max_gap)
+            max_gap = gap;
+        if (ev[i].end_ps > end)
+            end = ev[i].end_ps;
+    }
+    b->end_ps = end;
+    b->busy_ps = busy;
+    b->max_gap_ps = max_gap;
+}
+
+ALWAYS void measure_times(const struct lane_raw *ev, uint32_t n, struct lane_block *b,
+                          struct lane_columns *c)
+{
+    int64_t *gap = c->v[GAP], *duration = c->v[DURATION], busy = 0;
+    duration[0] = ev[0].end_ps - ev[0].begin_ps;
+    for (uint32_t i = 1; i < n; i++) { /* times are within +-LANE_TIME_MAX */
+        gap[i] = ev[i].begin_ps - ev[i - 1].end_ps;
+        duration[i] = ev[i].end_ps - ev[i].begin_ps;
+    }
+    gap[0] = n > 1 ? gap[1] : 0;
+    for (uint32_t i = 0; i < n; i++)
+        busy = (int64_t)((uint64_t)busy + (uint64_t)duration[i]);
+    for (uint32_t i = n; i < LANE_BLOCK; i++) {
+        gap[i] = gap[0];
+        duration[i] = duration[0];
+    }
+    measure(c, GAP);
+    measure(c, DURATION);
+    uint32_t which = 0;
+    while (duration[which] != c->high[DURATION])
+        which++;
+    *b = (struct lane_block){.begin_ps = ev[0].begin_ps,
+                             .end_ps = ev[n - 1].end_ps,
+                             .busy_ps = busy,
+                             .max_gap_ps = c->high[GAP] > 0 ? c->high[GAP] : 0,
+                             .longest_ps = duration[which],
+                             .longest_begin_ps = ev[which].begin_ps,
+                             .longest_at = ev[which].at,
+                             .longest_name = ev[which].name,
+                             .first_at = ev[0].at,
+                             .count = (uint8_t)n};
+    if (c->low[GAP] < 0)
+        sum_up_overlap(ev, n, b);
+}
+
+/* x / 1000 where x is a multiple of it; else out of +-NS_MAX. */
+#define NS_MAX (INT64_MAX / 1000)
+ALWAYS int64_t exact_ns(int64_t x)
+{
+    return (int64_t)((uint64_t)(x >> 3) * UINT64_C(0x1cac083126e978d5)); /* 1 / 125 modulo 2^64 */
+}
+
+ALWAYS bool whole_ns(const int64_t *v)
+{
+    int64_t parts = 0, beyond = 0;
+    for (uint32_t i = 0; i < LANE_BLOCK; i++) {
+        int64_t ns = exact_ns(v[i]);
+        parts |= v[i] & 7;
+        beyond |= (ns > NS_MAX) | (ns < -NS_MAX);
+    }
+    return !parts && !beyond;
+}
+
+ALWAYS void to_ns(struct lane_columns *c, unsigned col)
+{
+    for (uint32_t i = 0; i < LANE_BLOCK; i++)
+        c->v[col][i] = exact_ns(c->v[col][i]);
+    c->low[col] = exact_ns(c->low[col]);
+    c->high[col] = exact_ns(c->high[col]);
+}
+
+ALWAYS void measure_rest(const struct lane_raw *ev, uint32_t n, struct lane_columns *c)
+{
+    int64_t *name = c->v[NAME], *at = c->v[AT];
+    name[0] = ev[0].name;
     for (uint32_t i = 1; i < n; i++) {
-        low = v[i] < low ? v[i] : low;
-        high = v[i] > high ? v[i] : high;
+        name[i] = ev[i].name;
+        at[i] = (int64_t)(ev[i].at - ev[i - 1].at);
     }
-    c->base[col] = low;
-    c->width[col] = bits_width(high - low);
+    at[0] = n > 1 ? at[1] : 0;
+    for (uint32_t i = n; i < LANE_BLOCK; i++) {
+        name[i] = name[0];
+        at[i] = at[0];
+    }
+    measure(c, NAME);
+    measure(c, AT);
 }
 
-/* The same for signed numbers of which the first does not count. */
-static void measure_steps(struct columns *c, unsigned col, uint32_t n)
-{
-    uint64_t *v = c->v[col];
-    int64_t low = n > 1 ? (int64_t)v[1] : 0, high = low;
-    for (uint32_t i = 2; i < n; i++) {
-        int64_t x = (int64_t)v[i];
-        low = x < low ? x : low;
-        high = x > high ? x : high;
-    }
-    v[0] = (uint64_t)low;
-    c->base[col] = (uint64_t)low;
-    c->width[col] = bits_width((uint64_t)high - (uint64_t)low);
-}
-
-static bool whole_ns(const struct columns *c, uint32_t n)
+/* Halves the numbers: each two, of w bits, become one of 2 w. */
+ALWAYS void fold(uint64_t *v, uint32_t n, unsigned w)
 {
     for (uint32_t i = 0; i < n; i++)
-        if ((int64_t)c->v[GAP][i] % 1000 || c->v[DURATION][i] % 1000)
-            return false;
-    return true;
+        v[i] = v[2 * i] | v[2 * i + 1] << w;
 }
 
-static uint8_t split(struct columns *c, const struct lane_raw *ev, uint32_t n)
+/* The column less its least; the first of a column of steps is 0. Numbers are put together in
+ * pairs while they fit, so that few are left for the loop that depends on itself. */
+ALWAYS uint8_t *put_column(uint8_t *p, const struct lane_columns *c, unsigned col, uint32_t n)
 {
-    int64_t end = ev[0].begin_ps;
-    uint64_t at = ev[0].at;
-    for (uint32_t i = 0; i < n; i++) {
-        c->v[GAP][i] = (uint64_t)(ev[i].begin_ps - end); /* times are within +-LANE_TIME_MAX */
-        c->v[DURATION][i] = (uint64_t)(ev[i].end_ps - ev[i].begin_ps);
-        c->v[NAME][i] = ev[i].name;
-        c->v[AT][i] = ev[i].at - at;
-        end = ev[i].end_ps;
-        at = ev[i].at;
+    uint64_t v[LANE_BLOCK], low = (uint64_t)c->low[col];
+    unsigned w = bits_width((uint64_t)c->high[col] - low), width = w;
+    uint32_t m = LANE_BLOCK;
+    if (!w)
+        return p;
+    for (uint32_t i = 0; i < LANE_BLOCK; i++)
+        v[i] = (uint64_t)c->v[col][i] - low;
+    if (col == GAP || col == AT)
+        v[0] = 0;
+    if (n < LANE_BLOCK)
+        memset(v + n, 0, (LANE_BLOCK - n) * sizeof *v);
+    if (w <= 28) {
+        fold(v, 32, w);
+        w *= 2;
+        m = 32;
     }
-    if (!whole_ns(c, n))
-        return 0;
-    for (uint32_t i = 0; i < n; i++) {
-        c->v[GAP][i] = (uint64_t)((int64_t)c->v[GAP][i] / 1000);
-        c->v[DURATION][i] /= 1000;
+    if (w <= 28) {
+        fold(v, 16, w);
+        w *= 2;
+        m = 16;
     }
-    return UNIT_NS;
+    if (w <= 28) {
+        fold(v, 8, w);
+        w *= 2;
+        m = 8;
+    }
+    bits_put(p, v, m, 0, w);
+    return p + bits_bytes(width, n);
 }
 
-size_t lane_pack(const struct lane_raw *ev, uint32_t n, struct lane_block *b, uint8_t *out)
+ALWAYS size_t pack(const struct lane_raw *ev, uint32_t n, struct lane_columns *c,
+                   struct lane_block *b, uint8_t *out)
 {
-    struct columns c;
     uint8_t *p = out;
-    b->flags = split(&c, ev, n);
-    measure_steps(&c, GAP, n);
-    measure(&c, DURATION, n);
-    measure(&c, NAME, n);
-    measure_steps(&c, AT, n);
+    b->flags = 0;
+    if (whole_ns(c->v[GAP]) && whole_ns(c->v[DURATION])) {
+        b->flags = UNIT_NS;
+        to_ns(c, GAP);
+        to_ns(c, DURATION);
+    }
+    measure_rest(ev, n, c);
     for (unsigned col = 0; col < COLUMNS; col++)
-        *p++ = c.width[col];
-    p = xp_varint_write(p, xp_zigzag((int64_t)c.base[GAP]));
-    p = xp_varint_write(p, c.base[DURATION]);
-    p = xp_varint_write(p, c.base[NAME]);
-    p = xp_varint_write(p, xp_zigzag((int64_t)c.base[AT]));
+        *p++ = bits_width((uint64_t)c->high[col] - (uint64_t)c->low[col]);
+    p = xp_varint_write(p, xp_zigzag(c->low[GAP]));
+    p = xp_varint_write(p, (uint64_t)c->low[DURATION]);
+    p = xp_varint_write(p, (uint64_t)c->low[NAME]);
+    p = xp_varint_write(p, xp_zigzag(c->low[AT]));
     for (unsigned col = 0; col < COLUMNS; col++)
-        p = bits_put(p, c.v[col], n, c.base[col], c.width[col]);
+        p = put_column(p, c, col, n);
     return (size_t)(p - out);
+}
+
+void lane_measure_plain(const struct lane_raw *ev, uint32_t n, struct lane_block *b,
+                        struct lane_columns *c)
+{
+    measure_times(ev, n, b, c);
+}
+
+size_t lane_pack_plain(const struct lane_raw *ev, uint32_t n, struct lane_columns *c,
+                       struct lane_block *b, uint8_t *out)
+{
+    return pack(ev, n, c, b, out);
+}
+
+#if defined(__x86_64__)
+#define WIDE __attribute__((target("avx2,bmi,bmi2")))
+
+WIDE static void measure_wide(const struct lane_raw *ev, uint32_t n, struct lane_block *b,
+                              struct lane_columns *c)
+{
+    measure_times(ev, n, b, c);
+}
+
+WIDE static size_t pack_wide(const struct lane_raw *ev, uint32_t n, struct lane_columns *c,
+                             struct lane_block *b, uint8_t *out)
+{
+    return pack(ev, n, c, b, out);
+}
+
+static inline bool wide(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
+}
+#else
+#define measure_wide lane_measure_plain
+#define pack_wide lane_pack_plain
+#define wide() false
+#endif
+
+void lane_measure(const struct lane_raw *ev, uint32_t n, struct lane_block *b,
+                  struct lane_columns *c)
+{
+    wide() ? measure_wide(ev, n, b, c) : lane_measure_plain(ev, n, b, c);
+}
+
+size_t lane_pack(const struct lane_raw *ev, uint32_t n, struct lane_columns *c,
+                 struct lane_block *b, uint8_t *out)
+{
+    return wide() ? pack_wide(ev, n, c, b, out) : lane_pack_plain(ev, n, c, b, out);
 }
 
 /* --- unpacking; our own bytes, always whole --- */

@@ -24,35 +24,6 @@ void lane_pen_reset(struct lane_pen *pen)
     pen->last_end = INT64_MIN;
 }
 
-static void summarize(const struct lane_raw *ev, uint32_t n, struct lane_block *b)
-{
-    int64_t busy = 0, max_gap = 0, end = ev[0].end_ps, longest = -1;
-    uint32_t which = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t dur = ev[i].end_ps - ev[i].begin_ps;
-        int64_t gap = ev[i].begin_ps - end;
-        busy = lane_add_sat(busy, dur);
-        if (dur > longest) {
-            longest = dur;
-            which = i;
-        }
-        if (gap > max_gap)
-            max_gap = gap;
-        if (ev[i].end_ps > end)
-            end = ev[i].end_ps;
-    }
-    b->begin_ps = ev[0].begin_ps;
-    b->end_ps = end;
-    b->busy_ps = busy;
-    b->max_gap_ps = max_gap;
-    b->longest_ps = longest;
-    b->longest_begin_ps = ev[which].begin_ps;
-    b->longest_at = ev[which].at;
-    b->longest_name = ev[which].name;
-    b->first_at = ev[0].at;
-    b->count = (uint8_t)n;
-}
-
 static bool flush_segment(struct lane_pen *pen, struct xp_arena *scratch, struct xp_bump *out)
 {
     if (pen->nsegs == pen->cap) {
@@ -79,10 +50,11 @@ static __attribute__((noinline)) bool flush_block(struct lane_pen *pen, bool las
                                                   struct xp_arena *scratch, struct xp_bump *out)
 {
     uint8_t packed[LANE_PACK_MAX];
+    struct lane_columns c;
     if (pen->nblk == LANE_SEG && !flush_segment(pen, scratch, out))
         return false;
     struct lane_block *b = &pen->blk[pen->nblk];
-    summarize(pen->ev, pen->n, b);
+    lane_measure(pen->ev, pen->n, b, &c);
     if (b->end_ps < pen->last_end)
         b->end_ps = pen->last_end;
     pen->last_end = b->end_ps;
@@ -90,7 +62,7 @@ static __attribute__((noinline)) bool flush_block(struct lane_pen *pen, bool las
     if (pen->sources)
         n = lane_view_pack(pen->ev, pen->ref, pen->n, pen->sources, b, packed);
     if (!n)
-        n = lane_pack(pen->ev, pen->n, b, packed);
+        n = lane_pack(pen->ev, pen->n, &c, b, packed);
     uint8_t *data = xp_bump_alloc(out, n + LANE_PACK_PAD, 1);
     if (!data)
         return false;

@@ -180,8 +180,8 @@ struct xp_span part_stat_name(const struct part *p, const struct part_plane *pl,
 /* Deals events, given in order of (begin, longer first), into lanes and packs them. */
 struct line_builder;
 struct line_builder *line_builder_new(struct xp_arena *a);
-/* One whose scratch is in one arena and whose lanes go to `out`; it may be used for line after line:
- * line_builder_end empties it. */
+/* One whose scratch is in one arena and whose lanes go to `out`; it may be used for line after
+ * line: line_builder_end empties it. */
 struct line_builder *line_builder_on(struct xp_arena *scratch, struct xp_bump *out);
 /* The next line is one of views of these lanes, which outlive it; NULL: it is not. */
 void line_builder_source(struct line_builder *b, const struct lane_source *sources);

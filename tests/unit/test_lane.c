@@ -435,6 +435,51 @@ static void a_spent_budget_is_busy_not_a_crash(void **state)
     }
 }
 
+static int64_t narrow(int shift)
+{
+    return (int64_t)(rng() >> shift);
+}
+
+/* Of any size and width; whole nanoseconds, nearly whole ones, and not; overlapping too. */
+static void blocks_are_packed_alike_on_all_cpus_and_come_back(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 3000; round++) {
+        struct lane_raw ev[LANE_BLOCK];
+        struct lane_event back[LANE_BLOCK];
+        uint8_t packed[2][LANE_PACK_MAX] = {0};
+        struct lane_block b[2];
+        struct lane_columns c;
+        struct lane_unpack u;
+        uint32_t n = 1 + (uint32_t)(rng() % LANE_BLOCK);
+        int64_t unit = round % 3 ? 1 : 1000, t = unit * (narrow(34) - narrow(34));
+        int widths = 20 + (int)(rng() % 44);
+        for (uint32_t i = 0; i < n; i++) {
+            t += unit * narrow(widths < 34 ? 34 : widths) - (round % 7 ? 0 : unit * 1000);
+            int64_t dur = unit * narrow(34 + (int)(rng() % 29));
+            if (round % 3 == 0 && rng() % 500 == 0)
+                dur += 500;
+            ev[i] = (struct lane_raw){t, t + dur, i ? ev[i - 1].at + rng() % 5000 : rng() >> 8,
+                                      (uint32_t)(rng() >> (33 + rng() % 31))};
+            t += dur;
+        }
+        lane_measure(ev, n, &b[0], &c);
+        size_t bytes = lane_pack(ev, n, &c, &b[0], packed[0]);
+        lane_measure_plain(ev, n, &b[1], &c);
+        assert_int_equal(lane_pack_plain(ev, n, &c, &b[1], packed[1]), bytes);
+        assert_memory_equal(packed[0], packed[1], bytes);
+        assert_int_equal(b[0].busy_ps, b[1].busy_ps);
+        assert_int_equal(b[0].longest_at, b[1].longest_at);
+        b[0].data = packed[0];
+        lane_unpack_open(&u, &b[0]);
+        lane_unpack_many(&u, back, n, 0);
+        for (uint32_t i = 0; i < n; i++) {
+            assert_true(back[i].begin_ps == ev[i].begin_ps && back[i].end_ps == ev[i].end_ps);
+            assert_true(back[i].name == ev[i].name && back[i].at == ev[i].at);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -447,6 +492,7 @@ int main(void)
         cmocka_unit_test(extreme_times_survive),
         cmocka_unit_test(an_empty_line_has_no_lanes),
         cmocka_unit_test(a_builder_is_empty_again_after_its_end),
+        cmocka_unit_test(blocks_are_packed_alike_on_all_cpus_and_come_back),
         cmocka_unit_test(a_spent_budget_is_busy_not_a_crash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
