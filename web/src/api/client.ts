@@ -1,4 +1,4 @@
-// One GET, one answer or one Problem. Nothing here keeps state.
+// One request, one answer or one Problem. Nothing here keeps state.
 import { apiUrl, type Params } from "./base";
 import { parseExact } from "./json";
 
@@ -45,10 +45,10 @@ async function problemOf(response: Response): Promise<Problem> {
   return new Problem({ ...base, detail: `The server answered ${response.status} without a reason.` });
 }
 
-async function get(url: string, signal?: AbortSignal): Promise<Response> {
+async function ask(url: string, init: RequestInit): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(url, signal ? { signal } : {});
+    response = await fetch(url, init);
   } catch (e) {
     if (isAbort(e)) throw e;
     throw new Problem({
@@ -58,6 +58,8 @@ async function get(url: string, signal?: AbortSignal): Promise<Response> {
   if (!response.ok) throw await problemOf(response);
   return response;
 }
+
+const get = (url: string, signal?: AbortSignal): Promise<Response> => ask(url, signal ? { signal } : {});
 
 /** The API of one project. */
 export class Api {
@@ -70,6 +72,13 @@ export class Api {
   async json<T>(what: string, params: Params = {}, signal?: AbortSignal): Promise<T> {
     const response = await get(this.url(what, params), signal);
     return parseExact(await response.text()) as T;
+  }
+
+  /** Changes something. The type says that it was no form of another site that asked. */
+  async send<T>(method: "POST" | "DELETE", what: string, params: Params, body?: object): Promise<T> {
+    const headers = { "content-type": "application/json" };
+    const response = await ask(this.url(what, params), { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
+    return (response.status === 204 ? undefined : parseExact(await response.text())) as T;
   }
 
   async bytes(what: string, params: Params = {}, signal?: AbortSignal): Promise<Uint8Array> {

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { here } from "../model/location";
 import { choice, cycleTheme } from "../model/theme";
 import { drawer } from "../shell/drawer";
+import { ShareButton } from "../shell/share";
 import { Tray } from "../shell/tray";
 import { Icon, Logo } from "./icon";
 
@@ -21,6 +22,7 @@ export function Bar({ crumbs, children }: { crumbs: ComponentChildren; children?
       <div class="tools">
         {children}
         <Tray />
+        <ShareButton />
         <button
           type="button" class="tool" onClick={cycleTheme}
           title={`Theme: ${choice.value === "auto" ? "as the system" : choice.value} (T)`}

@@ -1,0 +1,181 @@
+// The button that shares what is seen, its dialog, and the list of a run's links.
+import { useSignal, type Signal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { Api, asProblem, type Problem } from "../api/client";
+import { listLinks, makeLink, revokeLink, type Audience, type KeptLink, type Links, type MadeLink } from "../api/links";
+import { here } from "../model/location";
+import { toolOf } from "../model/tools";
+import { Copy } from "../widgets/copy";
+import { Icon } from "../widgets/icon";
+import { currentRun } from "./rail";
+
+const MINUTES: [number, string][] = [[60, "1 hour"], [1440, "1 day"], [10080, "7 days"], [43200, "30 days"], [129600, "90 days"]];
+
+const told: Record<Audience, string> = { members: "members of the project", domain: "a mail domain", anyone: "anyone who has it" };
+
+export function ShareButton() {
+  const open = useSignal(false);
+  const run = currentRun();
+  if (!run) return null;
+  return (
+    <>
+      <button type="button" class="tool" title="Share this view" aria-label="Share this view" onClick={() => (open.value = true)}>
+        <Icon name="share" />
+      </button>
+      {open.value && <Share run={run} close={() => (open.value = false)} />}
+    </>
+  );
+}
+
+function Share({ run, close }: { run: string; close: () => void }) {
+  const box = useRef<HTMLDialogElement>(null);
+  const links = useSignal<Links | undefined>(undefined);
+  const problem = useSignal<Problem | undefined>(undefined);
+  const api = new Api(here.value.root);
+  const read = async (): Promise<void> => {
+    try {
+      links.value = await listLinks(api, run);
+    } catch (e) {
+      problem.value = asProblem(e);
+    }
+  };
+  const attempt = async (what: () => Promise<unknown>): Promise<void> => {
+    problem.value = undefined;
+    try {
+      await what();
+      await read();
+    } catch (e) {
+      problem.value = asProblem(e);
+    }
+  };
+  useLayoutEffect(() => box.current?.showModal(), []);
+  useEffect(() => void read(), []);
+  return (
+    <dialog ref={box} class="help share-dialog" aria-label="Share" onClose={close} onClick={(e) => e.target === box.current && box.current?.close()}>
+      <div class="help-head">
+        <h2>Share this view</h2>
+        <button type="button" class="tool" aria-label="Close" onClick={() => box.current?.close()}><Icon name="close" /></button>
+      </div>
+      <p class="row">
+        <span>The address holds the whole view: whoever may see the project can open it.</span>
+        <Copy text={() => window.location.href} label="Copy address" title="Copy address of this view" />
+      </p>
+      {links.value && <Form run={run} links={links.value} attempt={attempt} api={api} />}
+      {problem.value && <p class="none" role="alert">{problem.value.message}</p>}
+      {links.value && <List run={run} links={links.value} attempt={attempt} api={api} />}
+    </dialog>
+  );
+}
+
+interface Part {
+  run: string;
+  links: Links;
+  api: Api;
+  attempt: (what: () => Promise<unknown>) => Promise<void>;
+}
+
+function Form({ run, links, api, attempt }: Part) {
+  const audience = useSignal<Audience>("members");
+  const domain = useSignal("");
+  const minutes = useSignal(Math.min(10080, links.max_minutes));
+  const whole = useSignal(false);
+  const made = useSignal<MadeLink | undefined>(undefined);
+  const { page, search } = here.value;
+  const tool = toolOf(page);
+  const may = (a: Audience): boolean => a === "members" || links[a];
+  const make = (e: Event): void => {
+    e.preventDefault();
+    void attempt(async () => {
+      made.value = await makeLink(api, {
+        run, view: `${page}${search}`, audience: audience.value, minutes: minutes.value,
+        ...(tool && !whole.value ? { tool: tool.id } : {}),
+        ...(audience.value === "domain" ? { domain: domain.value.trim() } : {}),
+      });
+    });
+  };
+  return (
+    <form class="share-form" onSubmit={make}>
+      <label>For
+        <select value={audience.value} onChange={(e) => (audience.value = e.currentTarget.value as Audience)}>
+          {(["members", "domain", "anyone"] as const).filter(may).map((a) => <option key={a} value={a}>{told[a]}</option>)}
+        </select>
+      </label>
+      {audience.value === "domain" && (
+        <label>Domain
+          <input required value={domain.value} placeholder="example.com" onInput={(e) => (domain.value = e.currentTarget.value)} />
+        </label>
+      )}
+      <label>Good for
+        <select value={minutes.value} onChange={(e) => (minutes.value = Number(e.currentTarget.value))}>
+          {MINUTES.filter(([m]) => m <= links.max_minutes).map(([m, name]) => <option key={m} value={m}>{name}</option>)}
+        </select>
+      </label>
+      {tool && (
+        <label>Shows
+          <select value={whole.value ? "run" : "page"} onChange={(e) => (whole.value = e.currentTarget.value === "run")}>
+            <option value="page">{`only ${tool.label}`}</option>
+            <option value="run">all pages of the run</option>
+          </select>
+        </label>
+      )}
+      <button type="submit" class="button">Make a link</button>
+      {made.value && <Made link={made.value} />}
+    </form>
+  );
+}
+
+function Made({ link }: { link: MadeLink }) {
+  const url = new URL(here.value.root + link.url, window.location.href).href;
+  return (
+    <p class="row share-made" role="status">
+      <input readonly aria-label="The link" value={url} onFocus={(e) => e.currentTarget.select()} />
+      <Copy text={() => url} label="Copy link" title="Copy link: it is shown only now" />
+    </p>
+  );
+}
+
+const day = (ms: number): string => new Date(ms).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+function state(link: KeptLink): string {
+  return link.revoked ? "revoked" : link.expired ? "expired" : `until ${day(link.expires_ms)}`;
+}
+
+function List({ run, links, api, attempt }: Part) {
+  const sure = useSignal(false);
+  if (links.links.length === 0) return null;
+  const sorted = [...links.links].sort((a, b) => b.issued_ms - a.issued_ms);
+  return (
+    <section aria-label="Links of this run">
+      <h3>Links of this run</h3>
+      <ul class="share-list">
+        {sorted.map((l) => (
+          <li key={l.id} class="row">
+            <span>
+              {l.tool ? toolOf(l.tool)?.label ?? l.tool : "All pages"} for {l.audience === "domain" ? l.domain : told[l.audience]}
+              <span class="ago"> {state(l)}, by {l.by}</span>
+            </span>
+            {l.may_revoke && !l.revoked && !l.expired && (
+              <button type="button" class="button push" onClick={() => void attempt(() => revokeLink(api, run, l.id))}>Revoke</button>
+            )}
+          </li>
+        ))}
+      </ul>
+      {links.more && <p class="none">There are more links than are listed.</p>}
+      {links.domain && <RevokeAll sure={sure} revoke={() => void attempt(() => revokeLink(api, run))} />}
+    </section>
+  );
+}
+
+function RevokeAll({ sure, revoke }: { sure: Signal<boolean>; revoke: () => void }) {
+  const click = (): void => {
+    if (sure.peek()) revoke();
+    sure.value = !sure.peek();
+  };
+  return (
+    <p class="row">
+      <button type="button" class="button push" onClick={click} onBlur={() => (sure.value = false)}>
+        {sure.value ? "Really revoke all?" : "Revoke all"}
+      </button>
+    </p>
+  );
+}
