@@ -32,6 +32,8 @@
 /* Answers that took more of a core than this to make are kept; quicker ones cost less than what
  * they would push out. */
 #define KEEP_NS (2 * UINT64_C(1000000))
+/* Tools' answers are few beside windows, and asked for again by who goes back. */
+#define KEEP_TOOL_NS (UINT64_C(100000))
 #define ANSWERS_MAX ((size_t)64 << 20)
 
 struct shard {
@@ -399,6 +401,11 @@ static void keep(struct call *c)
     answers_put(c->shard->answers, xp_buf_all(&c->key), &item);
 }
 
+static bool worth_keeping(const struct call *c, uint64_t spent_ns)
+{
+    return spent_ns >= (c->op == SHARD_TOOL ? KEEP_TOOL_NS : KEEP_NS);
+}
+
 /* True: the same was asked before, and the call is over. */
 static bool answer_known(struct call *c)
 {
@@ -430,7 +437,7 @@ static enum xp_work_next run_call(void *ctx)
     if (status == XP_OK)
         status = finish(c, &err);
     c->answer.volatile_answer = !ready;
-    if (status == XP_OK && ready && xp_thread_cpu_ns() - began >= KEEP_NS)
+    if (status == XP_OK && ready && worth_keeping(c, xp_thread_cpu_ns() - began))
         keep(c);
     out_fini(&c->out);
     xp_arena_free(c->scratch);
