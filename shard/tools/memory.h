@@ -1,8 +1,9 @@
 /* shard/tools/memory.h - the memory profile of a host: its allocators' events in order of time and
  * what was alive at each allocator's peak.
  *
- * memory_read reads the events' stats in one pass over the file; memory_analyse works out one
- * allocator. About 130 bytes an event, from the arena.
+ * memory_read keeps of each event what all of them are needed for, in one pass over the file;
+ * memory_analyse works out one allocator, and memory_describe reads the rest of the few events that
+ * are shown. About 60 bytes an event, from the arena.
  */
 #ifndef SHARD_MEMORY_H
 #define SHARD_MEMORY_H
@@ -13,16 +14,30 @@
 #define MEMORY_NO_TYPE INT64_MIN
 #define MEMORY_TIMELINE_MAX 1000
 
-struct memory_event {
+/* An event, as far as every one of them counts. */
+struct memory_change {
     int64_t time_ps; /* of the event in its line */
+    uint64_t at;
+    int64_t used; /* reserved and on the heap, after it */
+    int64_t allocated;
+    uint64_t address;
+    int64_t step;
+    uint32_t of; /* of what is freed: index + 1 of its allocation; 0: not in the profile */
+    uint32_t allocator : 31;
+    uint32_t frees : 1;
+};
+
+/* One that is shown. */
+struct memory_event {
+    int64_t time_ps;
     uint64_t at;
     int64_t reserved, heap, available, peak;
     double fragmentation;
     int64_t requested, allocated;
     uint64_t address;
     int64_t step;
-    int64_t type;                          /* TensorFlow's number of it, or MEMORY_NO_TYPE */
-    uint32_t op, region, shape, allocator; /* in memory->strings */
+    int64_t type;               /* TensorFlow's number of it, or MEMORY_NO_TYPE */
+    uint32_t op, region, shape; /* in memory->strings */
     bool frees;
 };
 
@@ -33,19 +48,21 @@ struct memory_peak {
 };
 
 struct memory_allocator {
-    uint32_t name;               /* in memory->strings */
-    struct memory_event *events; /* by time */
+    uint32_t name;                 /* in memory->strings */
+    struct memory_change *changes; /* by time */
     size_t n;
     struct memory_peak peak;
+    uint64_t peak_at, last_at; /* the events that tell of the peak: it, and the file's last */
 };
 
 struct memory {
     struct xp_strpool strings;
-    struct memory_event *events;
+    struct memory_change *changes;
     size_t n;
     struct memory_allocator *allocators; /* by name */
     size_t nallocators;
     struct xp_arena *arena;
+    struct memory_details *details; /* where more of an event is read */
 };
 
 /* Whether the host's threads have any event of an allocator: by names alone. */
@@ -54,6 +71,10 @@ bool memory_has_events(const struct part *p);
 /* Of one plane, "/host:CPU". */
 enum xp_status memory_read(struct part *p, const struct part_plane *plane, struct xp_arena *a,
                            struct out *out, struct memory *m, struct xp_error *err);
+/* All of an event of al; what is freed is described by its allocation. */
+enum xp_status memory_describe(struct memory *m, const struct memory_allocator *al,
+                               const struct memory_change *c, struct memory_event *ev,
+                               struct xp_error *err);
 
 /* What was alive at the peak: an allocation of the profile, or one that stands for what no event
  * tells of. Equal ones are counted together. */
@@ -68,7 +89,7 @@ struct memory_analysis {
     size_t nactive;
     struct memory_event specials[2];
     int nspecials;
-    const struct memory_event *timeline[MEMORY_TIMELINE_MAX];
+    const struct memory_change *timeline[MEMORY_TIMELINE_MAX];
     size_t ntimeline;
 };
 

@@ -4,43 +4,97 @@
 #include "shard/tools/memory.h"
 
 #define NOTHING UINT32_MAX
+#define ADDRESSES 1024 /* a table's first size */
 
-/* The latest allocation at each address: its index, or NOTHING. Addresses are never dropped. */
+static enum xp_status no_memory(struct xp_error *err)
+{
+    return xp_fail(err, XP_BUSY, 0, "no memory left for the allocations of the profile");
+}
+
+/* The allocation that is alive at each address. What is freed is dropped, so that the table is as
+ * large as what is alive at once. */
 struct addresses {
-    uint64_t *keys;
-    uint32_t *index; /* + 1; 0: the slot is free */
-    uint32_t *value;
-    size_t mask;
+    struct address {
+        uint64_t key;
+        uint32_t index; /* of a change, or NOTHING: the slot is free */
+    } * slots;
+    size_t mask, n;
+    struct xp_arena *a;
 };
 
-static bool addresses_init(struct addresses *t, size_t n, struct xp_arena *a)
+static bool addresses_make(struct addresses *t, size_t cap)
 {
-    size_t cap = 16;
-    while (cap < 2 * n)
-        cap *= 2;
-    t->keys = xp_arena_alloc(a, cap * sizeof *t->keys);
-    t->index = xp_arena_zalloc(a, cap * sizeof *t->index);
-    t->value = xp_arena_alloc(a, cap * sizeof *t->value);
+    t->slots = xp_arena_alloc(t->a, cap * sizeof *t->slots);
+    for (size_t i = 0; t->slots && i < cap; i++)
+        t->slots[i].index = NOTHING;
     t->mask = cap - 1;
-    return t->keys && t->index && t->value;
+    return t->slots != NULL;
 }
 
 static void addresses_clear(struct addresses *t)
 {
-    memset(t->index, 0, (t->mask + 1) * sizeof *t->index);
+    for (size_t i = 0; i <= t->mask; i++)
+        t->slots[i].index = NOTHING;
+    t->n = 0;
 }
 
-static uint32_t *address_slot(struct addresses *t, uint64_t address)
+static size_t home_of(const struct addresses *t, uint64_t address)
 {
-    size_t i = (size_t)((address * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & t->mask;
-    while (t->index[i] && t->keys[i] != address)
+    return (size_t)((address * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & t->mask;
+}
+
+static struct address *address_find(const struct addresses *t, uint64_t address)
+{
+    size_t i = home_of(t, address);
+    while (t->slots[i].index != NOTHING && t->slots[i].key != address)
         i = (i + 1) & t->mask;
-    if (!t->index[i]) {
-        t->index[i] = 1;
-        t->keys[i] = address;
-        t->value[i] = NOTHING;
+    return &t->slots[i];
+}
+
+static bool addresses_grow(struct addresses *t)
+{
+    struct addresses old = *t;
+    if (!addresses_make(t, 2 * (old.mask + 1)))
+        return false;
+    for (size_t i = 0; i <= old.mask; i++)
+        if (old.slots[i].index != NOTHING)
+            *address_find(t, old.slots[i].key) = old.slots[i];
+    return true;
+}
+
+/* The slot of an address; free, with its key set, if nothing is there. NULL: no memory. */
+static struct address *address_at(struct addresses *t, uint64_t address)
+{
+    struct address *s = address_find(t, address);
+    if (s->index != NOTHING)
+        return s;
+    if (2 * ++t->n > t->mask) {
+        if (!addresses_grow(t))
+            return NULL;
+        s = address_find(t, address);
     }
-    return &t->value[i];
+    s->key = address;
+    return s;
+}
+
+/* What was alive there; it no longer is. Those that had to go past it move up. */
+static uint32_t address_take(struct addresses *t, uint64_t address)
+{
+    struct address *s = address_find(t, address);
+    uint32_t taken = s->index;
+    if (taken == NOTHING)
+        return NOTHING;
+    size_t hole = (size_t)(s - t->slots);
+    for (size_t i = (hole + 1) & t->mask; t->slots[i].index != NOTHING; i = (i + 1) & t->mask) {
+        size_t home = home_of(t, t->slots[i].key);
+        if (((i - home) & t->mask) < ((i - hole) & t->mask))
+            continue;
+        t->slots[hole] = t->slots[i];
+        hole = i;
+    }
+    t->slots[hole].index = NOTHING;
+    t->n--;
+    return taken;
 }
 
 /* Events without a step, between those of two steps, are of the one before and one more. */
@@ -48,37 +102,30 @@ static void number_steps(struct memory_allocator *al)
 {
     int64_t last = -1;
     for (size_t i = 0; i < al->n; i++) {
-        if (al->events[i].step == -1)
-            al->events[i].step = (int64_t)((uint64_t)last + 1);
+        if (al->changes[i].step == -1)
+            al->changes[i].step = (int64_t)((uint64_t)last + 1);
         else
-            last = al->events[i].step;
+            last = al->changes[i].step;
     }
 }
 
-/* A deallocation is described by its allocation. */
-static void describe_frees(struct memory_allocator *al, struct addresses *t)
+/* A deallocation is described by its allocation: the first at its address that is not freed. */
+static bool find_allocations(struct memory_allocator *al, struct addresses *t)
 {
     for (size_t i = 0; i < al->n; i++) {
-        struct memory_event *ev = &al->events[i];
-        uint32_t *of = address_slot(t, ev->address);
-        if (!ev->frees) {
-            if (*of == NOTHING)
-                *of = (uint32_t)i;
+        struct memory_change *c = &al->changes[i];
+        if (c->frees) {
+            uint32_t of = address_take(t, c->address);
+            c->of = of == NOTHING ? 0 : of + 1;
             continue;
         }
-        if (*of == NOTHING)
-            continue;
-        ev->op = al->events[*of].op;
-        ev->region = al->events[*of].region;
-        ev->type = al->events[*of].type;
-        ev->shape = al->events[*of].shape;
-        *of = NOTHING;
+        struct address *s = address_at(t, c->address);
+        if (!s)
+            return false;
+        if (s->index == NOTHING)
+            s->index = (uint32_t)i;
     }
-}
-
-static int64_t used(const struct memory_event *ev)
-{
-    return (int64_t)((uint64_t)ev->reserved + (uint64_t)ev->heap);
+    return true;
 }
 
 /* All events, or the largest of each of 1000 runs of about equal length. */
@@ -89,10 +136,10 @@ static void pick_timeline(const struct memory_allocator *al, struct memory_analy
     an->ntimeline = al->n < max ? al->n : max;
     for (size_t i = 0; i < an->ntimeline; i++) {
         size_t n = al->n <= max ? 1 : i < narrow ? width : width + 1;
-        const struct memory_event *best = &al->events[at];
+        const struct memory_change *best = &al->changes[at];
         for (size_t k = 1; k < n; k++)
-            if (used(&al->events[at + k]) > used(best))
-                best = &al->events[at + k];
+            if (al->changes[at + k].used > best->used)
+                best = &al->changes[at + k];
         an->timeline[i] = best;
         at += n;
     }
@@ -100,34 +147,36 @@ static void pick_timeline(const struct memory_allocator *al, struct memory_analy
 
 static int64_t step_of_peak(const struct memory_allocator *al)
 {
-    int64_t step = 0;
-    for (size_t i = 0; i < al->n; i++)
-        if (used(&al->events[i]) == al->peak.bytes)
-            step = al->events[i].step;
-    return step;
+    for (size_t i = al->n; i-- > 0;)
+        if (al->changes[i].used == al->peak.bytes)
+            return al->changes[i].step;
+    return 0;
 }
 
-/* Fills t with the allocations of the peak's step that were alive at the peak; returns the heap
- * bytes that they do not explain. */
-static int64_t find_alive(const struct memory_allocator *al, int64_t step, struct addresses *t)
+/* Fills t with the allocations of the peak's step that were alive at the peak, and *unexplained
+ * with the heap bytes that they do not explain. */
+static bool find_alive(const struct memory_allocator *al, int64_t step, struct addresses *t,
+                       int64_t *unexplained)
 {
     uint64_t unmapped = (uint64_t)al->peak.heap, freed = 0;
-    for (size_t i = 0; i < al->n && al->events[i].time_ps <= al->peak.time_ps; i++) {
-        const struct memory_event *ev = &al->events[i];
-        if (ev->step != step)
+    for (size_t i = 0; i < al->n && al->changes[i].time_ps <= al->peak.time_ps; i++) {
+        const struct memory_change *c = &al->changes[i];
+        if (c->step != step)
             continue;
-        uint32_t *alive = address_slot(t, ev->address);
-        if (!ev->frees) {
-            *alive = (uint32_t)i;
-            unmapped -= (uint64_t)ev->allocated;
+        if (c->frees) {
+            if (address_take(t, c->address) == NOTHING)
+                freed += (uint64_t)c->allocated;
+            unmapped += (uint64_t)c->allocated;
             continue;
         }
-        if (*alive == NOTHING)
-            freed += (uint64_t)ev->allocated;
-        *alive = NOTHING;
-        unmapped += (uint64_t)ev->allocated;
+        struct address *s = address_at(t, c->address);
+        if (!s)
+            return false;
+        s->index = (uint32_t)i;
+        unmapped -= (uint64_t)c->allocated;
     }
-    return (int64_t)(unmapped - freed);
+    *unexplained = (int64_t)(unmapped - freed);
+    return true;
 }
 
 static bool add_special(struct memory *m, struct memory_analysis *an, int64_t bytes, int64_t step,
@@ -249,43 +298,65 @@ static void merge_equal(struct memory *m, struct memory_analysis *an)
     an->nactive = n;
 }
 
-static bool list_active(struct memory *m, struct memory_allocator *al, struct memory_analysis *an,
-                        struct addresses *t)
+static int by_index(const void *a, const void *b)
 {
-    int64_t step = step_of_peak(al), unmapped = find_alive(al, step, t);
-    size_t n = 2;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Reads what is in t, in the file's order as far as that is the order of time. */
+static enum xp_status describe_alive(struct memory *m, struct memory_allocator *al,
+                                     struct memory_analysis *an, const struct addresses *t,
+                                     struct xp_error *err)
+{
+    uint32_t *alive = xp_arena_alloc(m->arena, (t->n + 1) * sizeof *alive);
+    struct memory_event *events = xp_arena_alloc(m->arena, (t->n + 1) * sizeof *events);
+    size_t n = 0;
+    an->active = xp_arena_alloc(m->arena, (t->n + 2) * sizeof *an->active);
+    if (!alive || !events || !an->active)
+        return no_memory(err);
     for (size_t i = 0; i <= t->mask; i++)
-        n += t->index[i] && t->value[i] != NOTHING;
-    an->active = xp_arena_alloc(m->arena, n * sizeof *an->active);
-    if (!an->active)
-        return false;
-    for (size_t i = 0; i <= t->mask; i++)
-        if (t->index[i] && t->value[i] != NOTHING)
-            an->active[an->nactive++] = (struct memory_active){&al->events[t->value[i]], -1, 1};
+        if (t->slots[i].index != NOTHING)
+            alive[n++] = t->slots[i].index;
+    qsort(alive, n, sizeof *alive, by_index);
+    for (size_t i = 0; i < n; i++) {
+        XP_TRY(memory_describe(m, al, &al->changes[alive[i]], &events[i], err));
+        an->active[an->nactive++] = (struct memory_active){&events[i], -1, 1};
+    }
+    return XP_OK;
+}
+
+static enum xp_status list_active(struct memory *m, struct memory_allocator *al,
+                                  struct memory_analysis *an, struct addresses *t,
+                                  struct xp_error *err)
+{
+    int64_t step = step_of_peak(al), unmapped;
+    if (!find_alive(al, step, t, &unmapped))
+        return no_memory(err);
+    XP_TRY(describe_alive(m, al, an, t, err));
     if (unmapped > 0 &&
         !add_special(m, an, unmapped, step, "unused preallocated device memory", "persist/dynamic"))
-        return false;
+        return no_memory(err);
     if (al->peak.reserved > 0 && !add_special(m, an, al->peak.reserved, step, "stack", "stack"))
-        return false;
+        return no_memory(err);
     qsort_r(an->active, an->nactive, sizeof *an->active, by_event, m);
     merge_equal(m, an);
-    return true;
+    return XP_OK;
 }
 
 enum xp_status memory_analyse(struct memory *m, struct memory_allocator *al,
                               struct memory_analysis *an, struct xp_error *err)
 {
-    struct addresses t;
+    struct addresses t = {.a = m->arena};
     *an = (struct memory_analysis){0};
     if (al->n >= UINT32_MAX / 4)
         return xp_fail(err, XP_TOO_LARGE, 0, "%zu memory events are too many", al->n);
-    if (!addresses_init(&t, al->n, m->arena))
-        return xp_fail(err, XP_BUSY, 0, "no memory left for %zu memory events", al->n);
+    if (!addresses_make(&t, ADDRESSES))
+        return no_memory(err);
     number_steps(al);
-    describe_frees(al, &t);
+    if (!find_allocations(al, &t))
+        return no_memory(err);
     pick_timeline(al, an);
     addresses_clear(&t);
-    if (!list_active(m, al, an, &t))
-        return xp_fail(err, XP_BUSY, 0, "no memory left for the allocations at the peak");
-    return XP_OK;
+    return list_active(m, al, an, &t, err);
 }

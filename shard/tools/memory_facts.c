@@ -39,9 +39,9 @@ static void put_totals(struct facts_out *f, const struct memory_allocator *al)
 {
     uint64_t n[2] = {0}, bytes[2] = {0};
     for (size_t i = 0; i < al->n; i++) {
-        const struct memory_event *ev = &al->events[i];
-        n[ev->frees]++;
-        bytes[ev->frees] += ev->allocated > 0 ? (uint64_t)ev->allocated : 0;
+        const struct memory_change *c = &al->changes[i];
+        n[c->frees]++;
+        bytes[c->frees] += c->allocated > 0 ? (uint64_t)c->allocated : 0;
     }
     for (int i = 0; i < 2; i++) {
         facts_u64(f, n[i]);
@@ -49,21 +49,26 @@ static void put_totals(struct facts_out *f, const struct memory_allocator *al)
     }
 }
 
-static void put_allocator(struct facts_out *f, const struct memory *m,
-                          const struct memory_allocator *al, const struct memory_analysis *an)
+static enum xp_status put_allocator(struct facts_out *f, struct memory *m,
+                                    const struct memory_allocator *al,
+                                    const struct memory_analysis *an, struct xp_error *err)
 {
     facts_text(f, xp_strpool_get(&m->strings, al->name));
     put_peak(f, &al->peak);
     put_totals(f, al);
     facts_u64(f, an->ntimeline);
-    for (size_t i = 0; i < an->ntimeline; i++)
-        put_event(f, m, an->timeline[i]);
+    for (size_t i = 0; i < an->ntimeline; i++) {
+        struct memory_event ev;
+        XP_TRY(memory_describe(m, al, an->timeline[i], &ev, err));
+        put_event(f, m, &ev);
+    }
     facts_u64(f, an->nactive);
     for (size_t i = 0; i < an->nactive; i++) {
         facts_i64(f, an->active[i].special);
         facts_u64(f, an->active[i].count);
         put_event(f, m, an->active[i].event);
     }
+    return XP_OK;
 }
 
 static enum xp_status put_allocators(struct facts_out *f, struct part *p,
@@ -79,7 +84,7 @@ static enum xp_status put_allocators(struct facts_out *f, struct part *p,
     facts_u64(f, m->nallocators);
     for (size_t i = 0; i < m->nallocators; i++) {
         XP_TRY(memory_analyse(m, &m->allocators[i], an, err));
-        put_allocator(f, m, &m->allocators[i], an);
+        XP_TRY(put_allocator(f, m, &m->allocators[i], an, err));
     }
     return XP_OK;
 }
@@ -146,7 +151,7 @@ static enum xp_status pack(struct part *p, const struct tool_host *host, struct 
     return st;
 }
 
-/* Kept with the part: a million events take most of a second. */
+/* Kept with the part: a million events take a third of a second. */
 static enum xp_status make(struct part *p, const struct derive *d, void **kept,
                            struct xp_error *err)
 {
