@@ -1,0 +1,115 @@
+"""Dashboard and alerts speak of metrics and labels that a running frontend and shard export."""
+import json
+import re
+
+import pytest
+import yaml
+
+import daemon
+from conftest import read
+
+DASHBOARD = json.loads(read('helm', 'xprofd', 'dashboards', 'xprofd.json'))
+ALERTS = yaml.safe_load(read('helm', 'xprofd', 'alerts', 'xprofd.yaml'))
+RULES = [r for g in ALERTS['groups'] for r in g['rules']]
+# What Prometheus adds to each sample of a pod.
+ADDED = {'namespace', 'pod'}
+METRIC = re.compile(r'\b((?:xprofd|process)_[a-z0-9_]+)')
+
+
+def panels():
+    return [p for p in DASHBOARD['panels'] if p['type'] != 'row']
+
+
+def expressions():
+    for p in panels():
+        for t in p['targets']:
+            yield p['title'], t['expr']
+    for r in RULES:
+        yield r['alert'], r['expr']
+    for v in DASHBOARD['templating']['list']:
+        if v['type'] == 'query':
+            yield v['name'], v['query']
+
+
+@pytest.fixture(scope='module')
+def exported(tmp_path_factory):
+    """{metric: its labels}, of both roles; histograms with the names of their series."""
+    folder = tmp_path_factory.mktemp('monitoring')
+    key = folder / 'key'
+    key.write_text('a key of more than sixteen bytes\n')
+    daemon.generate(folder, 'run', '--steps', '2')
+    shard = daemon.Daemon('shard', '--logdir', folder, '--rpc-key', key, '--admin-port', 0)
+    front = daemon.Daemon('frontend', '--logdir', folder, '--rpc-key', key, '--admin-port', 0,
+                          '--shards', 'static:127.0.0.1:%d' % shard.port)
+    try:
+        assert front.loaded('run').status == 200
+        text = ''.join(metrics_of(d) for d in (shard, front))
+    finally:
+        front.stop()
+        shard.stop()
+    found = {}
+    for name, kind in re.findall(r'^# TYPE (\S+) (\S+)$', text, re.M):
+        for n in ([name] if kind != 'histogram' else [name + s for s in ('_bucket', '_sum', '_count')]):
+            found.setdefault(n, set())
+    for name, labels in re.findall(r'^([a-z_]+)(?:\{(.*)\})? \S+$', text, re.M):
+        found[name] |= set(re.findall(r'(\w+)="', labels))
+    return found
+
+
+def metrics_of(d):
+    port = re.search(r'health and metrics on port (\d+)', ''.join(d.lines)).group(1)
+    plain, d.port = d.port, int(port)
+    text = d.get('/metrics').text()
+    d.port = plain
+    return text
+
+
+def test_every_metric_that_is_shown_or_watched_is_exported(exported):
+    for where, expr in expressions():
+        for name in METRIC.findall(expr):
+            assert name in exported, '%s: %s' % (where, name)
+
+
+def test_every_label_that_is_asked_for_is_there(exported):
+    for where, expr in expressions():
+        for name, inside in re.findall(r'((?:xprofd|process)_[a-z0-9_]+)\{([^}]*)\}', expr):
+            asked = set(re.findall(r'(\w+)(?:=~|!~|!=|=)', inside))
+            assert asked - ADDED <= exported[name], '%s: %s' % (where, name)
+
+
+def test_every_metric_has_the_namespace_of_the_release():
+    for p in panels():
+        for t in p['targets']:
+            bare = re.sub(r'group_left \(\w*\) \w+', '', t['expr'])
+            for m in METRIC.finditer(bare):
+                assert bare[m.end():].startswith('{namespace="$namespace"'), p['title']
+    for r in RULES:
+        bare = re.sub(r'group_left \(\w*\) \w+', '', r['expr'])
+        for m in METRIC.finditer(bare):
+            assert bare[m.end():].startswith('{namespace="NAMESPACE"'), r['alert']
+
+
+def test_panels_do_not_overlap_and_have_targets():
+    taken = {}
+    for p in DASHBOARD['panels']:
+        g = p['gridPos']
+        for y in range(g['y'], g['y'] + g['h']):
+            for x in range(g['x'], g['x'] + g['w']):
+                assert x < 24 and taken.setdefault((x, y), p['id']) == p['id'], p['title']
+    assert len({p['id'] for p in DASHBOARD['panels']}) == len(DASHBOARD['panels'])
+    assert all(p['targets'] for p in panels())
+
+
+def test_counters_are_asked_for_their_rate():
+    for where, expr in expressions():
+        for m in re.finditer(r'\w+_total\{[^}]*\}(\[)?', expr):
+            assert m.group(1), where
+            assert re.search(r'(rate|increase)\($', expr[:m.start()]), where
+
+
+def test_alerts_have_a_summary_a_severity_and_a_word_in_the_docs():
+    page = read('docs', 'kubernetes.md')
+    for r in RULES:
+        assert r['labels']['severity'] in ('warning', 'critical')
+        assert r['annotations']['summary'].endswith('.')
+        assert r['alert'] in page
