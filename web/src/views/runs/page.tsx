@@ -252,8 +252,8 @@ function RunLine({ r, root, known, get, ticked, tick }: { r: RunRow; root: strin
       <td class="row-links">
         {r.state === "ready" && (
           <>
-            <a href={`${root}overview_page?run=${encodeURIComponent(r.run)}`} aria-label={`Overview of ${r.run}`}><Icon name="gauge" /> Overview</a>
-            <a href={`${root}trace?run=${encodeURIComponent(r.run)}`} aria-label={`Timeline of ${r.run}`}><Icon name="timeline" /> Timeline</a>
+            <a href={`${root}overview_page?run=${encodeURIComponent(r.run)}`} aria-label={`Overview of ${r.run}`} title="Overview"><Icon name="gauge" /> <span class="word">Overview</span></a>
+            <a href={`${root}trace?run=${encodeURIComponent(r.run)}`} aria-label={`Timeline of ${r.run}`} title="Timeline"><Icon name="timeline" /> <span class="word">Timeline</span></a>
           </>
         )}
       </td>
