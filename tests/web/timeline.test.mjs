@@ -314,8 +314,32 @@ describe("the pages", { skip: reason || false, timeout: 300_000 }, () => {
     assert.equal(await page.locator(".aggregate tbody .link").first().textContent(), want.rows[0].name);
     await page.screenshot({ path: join(shots, "area-light.png") });
     await page.click(".aggregate thead button:has-text('Count')");
+    await page.click(".aggregate button:has-text('Flame graph')");
+    await page.waitForSelector(".dock .icicle .slab");
+    await waitFor("it is in the address", () => new URL(page.url()).searchParams.get("as") === "flame");
+    assert.match(await page.locator(".dock .icicle").textContent(), new RegExp(e.line_name));
+    await page.screenshot({ path: join(shots, "flame-light.png") });
     await page.click(".aggregate button:has-text('Zoom to it')");
     await waitFor("zoomed to it", () => Math.abs(windowOf(page)[0] - Number(t0)) <= 200);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("kinds of work stand back when they are switched off, and colours can be others", async () => {
+    const { page, check, close } = await open(trace());
+    const before = await inkOf(page);
+    await page.click("[title='Colours: kinds of work']");
+    await page.selectOption(".popover-sheet select", "contrast");
+    await waitFor("one colour a kind of work", async () => (await inkOf(page)).colours < before.colours);
+    for (const kind of ["Compute", "Copy", "Host", "Communication"]) await page.click(`.popover-sheet label:has-text('${kind}')`);
+    await waitFor("most stands back", async () => (await inkOf(page)).saturated < before.saturated / 2);
+    await waitFor("it is in the address", () => new URL(page.url()).searchParams.get("off") === "compute,communication,copy,host");
+    await page.reload();
+    await page.waitForSelector(".drawing canvas");
+    await waitFor("drawn so again", async () => {
+      const { colours, saturated } = await inkOf(page);
+      return colours > 3 && saturated < before.saturated / 2;
+    });
     assert.deepEqual(await check(), []);
     await close();
   });

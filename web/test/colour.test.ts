@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { categorize, colourOf, darkPalette, headOf, hashName, lightPalette, oklch, operationOf } from "../src/model/colour";
+import { categorize, colourOf, headOf, hashName, lightPalette, oklch, operationOf, palettes } from "../src/model/colour";
 
 test("names fall into the category an expert expects", () => {
   const on = (name: string) => categorize(name, "device");
@@ -32,7 +32,7 @@ test("every colour is bright enough for dark text", () => {
     return 0.2126 * r! + 0.7152 * g! + 0.0722 * b!;
   };
   const text = luminance("#10141b");
-  for (const palette of [lightPalette, darkPalette])
+  for (const palette of Object.values(palettes).flatMap((p) => [p.light, p.dark]))
     for (const category of ["compute", "communication", "copy", "input", "host", "idle"] as const)
       for (let i = 0; i < 200; i++) {
         const contrast = (luminance(colourOf(`op-${i}`, category, palette)) + 0.05) / (text + 0.05);

@@ -1,8 +1,8 @@
 // What surrounds an op, drawn here: boxes in layers, operands above, users below.
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { categorize, colourOf, darkPalette, lightPalette } from "../model/colour";
-import { dark } from "../model/theme";
+import { categorize, colourOf } from "../model/colour";
+import { palette } from "../model/theme";
 import { show } from "../model/units";
 import { layered, type Edge } from "./layered";
 import { shorten } from "./xy";
@@ -29,7 +29,7 @@ export function GraphView({ nodes, edges, chosen, onChoose, title }: {
   const box = useRef<HTMLDivElement>(null);
   const zoom = useSignal(1);
   const focus = useSignal(-1);
-  const palette = dark.value ? darkPalette : lightPalette;
+  const colours = palette.value;
   const widths = useMemo(
     () => nodes.map((n) => Math.min(MAX_WIDTH, Math.max(90, (n.more > 0 ? 48 : 22) + 7.2 * Math.max(n.label.length, Math.min(30, n.shape.length) * 0.86)))),
     [nodes],
@@ -96,7 +96,7 @@ export function GraphView({ nodes, edges, chosen, onChoose, title }: {
               >
                 <title>{`${n.label}\n${n.opcode} ${n.shape}${Number.isNaN(n.share) ? "" : `\n${show(n.share, "fraction")} of the time`}${n.more ? `\n${n.more} more neighbours` : ""}`}</title>
                 <rect class="graph-card" width={width} height={HEIGHT} rx={6} />
-                <rect class="graph-hue" width={5} height={HEIGHT} rx={2} fill={colourOf(n.opcode || n.label, categorize(n.opcode || n.label, "device"), palette)} />
+                <rect class="graph-hue" width={5} height={HEIGHT} rx={2} fill={colourOf(n.opcode || n.label, categorize(n.opcode || n.label, "device"), colours)} />
                 {!Number.isNaN(n.share) && <rect class="graph-heat" x={5} y={HEIGHT - 4} width={Math.max(1, (width - 5) * (n.share / most))} height={4} />}
                 <text class="graph-name" x={13} y={18}>{shorten(n.label, chars)}</text>
                 <text class="graph-shape" x={13} y={34}>{shorten(n.shape || n.opcode, Math.floor((width - 20) / 6.2))}</text>

@@ -2,8 +2,8 @@
 import { useSignal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
 import type { Tree } from "../api/report";
-import { categorize, colourOf, darkPalette, lightPalette } from "../model/colour";
-import { dark } from "../model/theme";
+import { categorize, colourOf } from "../model/colour";
+import { palette } from "../model/theme";
 import { familyOf, icicle } from "../model/treemodel";
 import { asNumber, show } from "../model/units";
 import { useWidth } from "../widgets/size";
@@ -21,7 +21,7 @@ export function Icicle({ tree, weight, onChoose, isChosen }: {
   const family = useMemo(() => familyOf(tree), [tree]);
   const slabs = useMemo(() => icicle(tree, family, weight, root.value, 1.2 / width.value), [tree, weight, root.value, width.value]);
   const depth = slabs.reduce((a, s) => Math.max(a, s.depth), 0) + 1;
-  const palette = dark.value ? darkPalette : lightPalette;
+  const colours = palette.value;
   const column = tree.columns[weight]!;
   const path: number[] = [];
   for (let at = root.value; at >= 0; at = tree.nodes[at]!.parent) path.unshift(at);
@@ -58,7 +58,7 @@ export function Icicle({ tree, weight, onChoose, isChosen }: {
             const w = s.width * width.value;
             return (
               <g key={s.node} class={`slab ${isChosen(s.node) ? "chosen" : ""}`} onPointerMove={() => (hover.value = s.node)} onClick={() => pick(s.node)}>
-                <rect x={s.x * width.value} y={s.depth * ROW} width={Math.max(1, w - 1)} height={ROW - 1.5} rx={2} fill={colourOf(name, categorize(name, "device"), palette)} />
+                <rect x={s.x * width.value} y={s.depth * ROW} width={Math.max(1, w - 1)} height={ROW - 1.5} rx={2} fill={colourOf(name, categorize(name, "device"), colours)} />
                 {w > 34 && <text class="slab-text" x={s.x * width.value + 5} y={s.depth * ROW + 16}>{shorten(name, Math.floor((w - 8) / 6.9))}</text>}
               </g>
             );

@@ -45,6 +45,7 @@ export function hashName(name: string): number {
 export interface Palette {
   hues: Record<Category, [from: number, to: number]>;
   chroma: Record<Category, number>;
+  lift?: Record<Category, number>; // lightness of a category beside the middle
   light: number; // middle lightness
   spread: number;
 }
@@ -56,6 +57,36 @@ const chroma: Palette["chroma"] = { compute: 0.1, communication: 0.135, copy: 0.
 
 export const lightPalette: Palette = { hues, chroma, light: 0.76, spread: 0.055 };
 export const darkPalette: Palette = { hues, chroma, light: 0.69, spread: 0.06 };
+
+// Told apart by people who see two of the three primaries: blue, vermilion, yellow, purple, green of
+// unlike lightness, after Okabe and Ito.
+const safeHues: Palette["hues"] = {
+  compute: [238, 256], communication: [42, 54], copy: [98, 106], input: [338, 350], host: [164, 174], idle: [260, 261],
+};
+const safeChroma: Palette["chroma"] = { compute: 0.13, communication: 0.15, copy: 0.14, input: 0.1, host: 0.11, idle: 0.008 };
+const safeLift: Palette["lift"] = { compute: -0.08, communication: -0.05, copy: 0.12, input: 0.03, host: 0.0, idle: 0.1 };
+
+// One colour a category, as far apart as text on them allows.
+const contrastChroma: Palette["chroma"] = { compute: 0.15, communication: 0.19, copy: 0.17, input: 0.19, host: 0.17, idle: 0 };
+const contrastHues: Palette["hues"] = {
+  compute: [255, 256], communication: [45, 46], copy: [103, 104], input: [345, 346], host: [150, 151], idle: [260, 261],
+};
+
+export type PaletteName = "usual" | "safe" | "contrast";
+
+export const palettes: Record<PaletteName, { label: string; light: Palette; dark: Palette }> = {
+  usual: { label: "Usual", light: lightPalette, dark: darkPalette },
+  safe: {
+    label: "Colour-blind safe",
+    light: { hues: safeHues, chroma: safeChroma, lift: safeLift, light: 0.74, spread: 0.03 },
+    dark: { hues: safeHues, chroma: safeChroma, lift: safeLift, light: 0.72, spread: 0.03 },
+  },
+  contrast: {
+    label: "High contrast",
+    light: { hues: contrastHues, chroma: contrastChroma, light: 0.76, spread: 0 },
+    dark: { hues: contrastHues, chroma: contrastChroma, light: 0.8, spread: 0 },
+  },
+};
 
 /** OKLCH -> #rrggbb, clipped to sRGB. */
 export function oklch(l: number, c: number, hue: number): string {
@@ -85,6 +116,6 @@ export function colourOf(name: string, category: Category, palette: Palette): st
   const place = hashName(operationOf(name)) / 2 ** 32;
   const shade = (hashName(name) % 1024) / 1023;
   const [from, to] = palette.hues[category];
-  const lightness = palette.light + (shade * 2 - 1) * palette.spread;
+  const lightness = palette.light + (palette.lift?.[category] ?? 0) + (shade * 2 - 1) * palette.spread;
   return oklch(lightness, palette.chroma[category], from + place * (to - from));
 }

@@ -8,7 +8,7 @@ export interface Name {
   readonly category: Category;
   colour: string;
   width: number; // of the label in pixels; < 0: not measured yet
-  lit: boolean; // matches the search, or there is none
+  lit: boolean; // matches the search, or there is none, and its kind of work is on
 }
 
 export type Kind = "device" | "host" | "other";
@@ -22,6 +22,7 @@ export class Names {
   private readonly byKind: Record<Kind, Map<string, Name>> = { device: new Map(), host: new Map(), other: new Map() };
   private palette: Palette;
   private query: Query | null = null;
+  private off: ReadonlySet<Category> = new Set();
 
   constructor(palette: Palette) {
     this.palette = palette;
@@ -34,14 +35,15 @@ export class Names {
       const category = categorize(text, kind);
       name = {
         text, label: headOf(text), category, colour: colourOf(text, category, this.palette), width: -1,
-        lit: this.isLit(text),
+        lit: this.isLit(text, category),
       };
       map.set(text, name);
     }
     return name;
   }
 
-  private isLit(text: string): boolean {
+  private isLit(text: string, category: Category): boolean {
+    if (this.off.has(category)) return false;
     return !this.query || nameMatches(this.query, text) || isCut(text);
   }
 
@@ -56,6 +58,12 @@ export class Names {
 
   setQuery(query: Query | null): void {
     this.query = query;
-    this.each((n) => (n.lit = this.isLit(n.text)));
+    this.each((n) => (n.lit = this.isLit(n.text, n.category)));
+  }
+
+  /** Kinds of work that stand back. */
+  setOff(off: ReadonlySet<Category>): void {
+    this.off = off;
+    this.each((n) => (n.lit = this.isLit(n.text, n.category)));
   }
 }

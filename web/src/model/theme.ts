@@ -1,5 +1,6 @@
 // Light, dark, or what the system says.
-import { effect, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
+import { palettes, type PaletteName } from "./colour";
 
 export type Choice = "auto" | "light" | "dark";
 const KEY = "xprofd.theme";
@@ -32,6 +33,32 @@ export function cycleTheme(): void {
   choice.value = next[choice.value];
   try {
     localStorage.setItem(KEY, choice.value);
+  } catch {
+    // stays for this page only
+  }
+}
+
+/* --- colours of events --- */
+
+const COLOURS = "xprofd.colours";
+
+function storedPalette(): PaletteName {
+  try {
+    const value = localStorage.getItem(COLOURS);
+    return value === "safe" || value === "contrast" ? value : "usual";
+  } catch {
+    return "usual";
+  }
+}
+
+export const paletteName = signal<PaletteName>(storedPalette());
+
+export const palette = computed(() => palettes[paletteName.value][dark.value ? "dark" : "light"]);
+
+export function choosePalette(name: PaletteName): void {
+  paletteName.value = name;
+  try {
+    localStorage.setItem(COLOURS, name);
   } catch {
     // stays for this page only
   }

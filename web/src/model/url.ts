@@ -1,4 +1,5 @@
 // The state of a page as its query string: short, readable, and back again.
+import { categories, type Category } from "./colour";
 import type { Range } from "./view";
 
 export interface Area extends Range {
@@ -20,6 +21,8 @@ export interface TraceUrl {
   hide: number[];
   measured: Range | null;
   marks: Mark[];
+  off: Category[]; // kinds of work that stand back
+  flame: boolean; // the area is shown as a flame graph
 }
 
 /** A bookmark: a time with a note, which may be empty. */
@@ -30,7 +33,7 @@ export interface Mark {
 
 export const emptyTrace: TraceUrl = {
   run: "", host: "", t: null, sel: "", area: null, q: "", folded: [], flat: [], top: null, find: "",
-  pins: [], hide: [], measured: null, marks: [],
+  pins: [], hide: [], measured: null, marks: [], off: [], flame: false,
 };
 
 export function parseRange(text: string | null): Range | null {
@@ -108,6 +111,8 @@ export function parseTrace(search: string): TraceUrl {
     hide: parseRows(p.get("hide")),
     measured: parseRange(p.get("m")),
     marks: parseMarks(p.get("bm")),
+    off: categories.map((c) => c.id).filter((c) => (p.get("off") ?? "").split(",").includes(c)),
+    flame: p.get("as") === "flame",
   };
 }
 
@@ -124,6 +129,7 @@ export function formatTrace(s: TraceUrl): string {
   if (s.area) {
     parts.push(`a=${s.area.t0}..${s.area.t1}`);
     if (s.area.rows) parts.push(`ar=${s.area.rows}`);
+    if (s.flame) parts.push("as=flame");
   }
   if (s.q) parts.push(`q=${encode(s.q)}`);
   if (s.folded.length) parts.push(`fold=${formatRows(s.folded)}`);
@@ -132,6 +138,7 @@ export function formatTrace(s: TraceUrl): string {
   if (s.find) parts.push(`find=${encode(s.find)}`);
   if (s.pins.length) parts.push(`pin=${s.pins.join(",")}`);
   if (s.hide.length) parts.push(`hide=${formatRows(s.hide)}`);
+  if (s.off.length) parts.push(`off=${categories.map((c) => c.id).filter((c) => s.off.includes(c)).join(",")}`);
   if (s.measured) parts.push(`m=${s.measured.t0}..${s.measured.t1}`);
   if (s.marks.length) parts.push(`bm=${encodeURIComponent(formatMarks(s.marks)).replace(/%(2C|7E)/g, (c) => decodeURIComponent(c))}`);
   return `?${parts.join("&")}`;

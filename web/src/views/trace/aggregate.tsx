@@ -8,6 +8,7 @@ import { Copy } from "../../widgets/copy";
 import { Icon } from "../../widgets/icon";
 import { ProblemPanel } from "../../widgets/problem";
 import { Loading } from "../../widgets/shell";
+import { FlameGraph } from "./flame";
 import { choosePart } from "./sync";
 import type { Trace } from "./trace";
 
@@ -89,13 +90,17 @@ export function AreaTable({ trace }: { trace: Trace }) {
         <span>self time {duration(big(a.self_ps))}</span>
         {a.loading && <span class="warn-text">the profile is still loading</span>}
         <span class="push row">
+          <span class="switch" role="group" aria-label="Shown as">
+            <button type="button" aria-pressed={!trace.flame.value} onClick={() => (trace.flame.value = false)}>Table</button>
+            <button type="button" aria-pressed={trace.flame.value} onClick={() => (trace.flame.value = true)}>Flame graph</button>
+          </span>
           <button type="button" class="button" title="Overview, ops, roofline and the other pages of the run: about this time only" onClick={() => choosePart(trace, formatRange(area))}><Icon name="area" /> All pages: only this time</button>
           <button type="button" class="button" onClick={() => trace.zoomTo(area)}><Icon name="fit" /> Zoom to it</button>
           <Copy text={() => asTable(a)} label="Copy table" title="Copy all rows, separated by tabs" />
           <button type="button" class="button" onClick={() => trace.setArea(null)}><Icon name="close" /> Clear</button>
         </span>
       </div>
-      <table class="grid">
+      {trace.flame.value ? <FlameGraph trace={trace} area={area} /> : <table class="grid">
         <thead>
           <tr>
             {columns.map((c) => (
@@ -119,7 +124,7 @@ export function AreaTable({ trace }: { trace: Trace }) {
             </tr>
           )}
         </tbody>
-      </table>
+      </table>}
       {a.events === 0 && <p class="none">No event overlaps this area.</p>}
     </div>
   );

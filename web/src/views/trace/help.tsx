@@ -1,13 +1,13 @@
 import { useEffect, useRef } from "preact/hooks";
-import { categories, colourOf, darkPalette, lightPalette } from "../../model/colour";
-import { dark } from "../../model/theme";
+import { categories, colourOf } from "../../model/colour";
+import { palette } from "../../model/theme";
 import { Icon } from "../../widgets/icon";
 import { help } from "./keys";
 
 export function Help({ close }: { close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
-  const palette = dark.value ? darkPalette : lightPalette;
+  const colours = palette.value;
   return (
     <dialog ref={dialog} class="help" aria-label="Keys" onClose={close} onClick={(e) => e.target === dialog.current && dialog.current?.close()}>
       <div class="help-head">
@@ -30,7 +30,7 @@ export function Help({ close }: { close: () => void }) {
       <p class="legend">
         {categories.map((c) => (
           <span key={c.id}>
-            {[1, 2, 3].map((n) => <i key={n} class="swatch" style={{ background: colourOf(`${c.id}${"abc"[n]}`, c.id, palette) }} />)}
+            {[1, 2, 3].map((n) => <i key={n} class="swatch" style={{ background: colourOf(`${c.id}${"abc"[n]}`, c.id, colours) }} />)}
             {c.label}
           </span>
         ))}

@@ -4,12 +4,15 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Api, asProblem, isAbort, type Problem } from "../../api/client";
 import { big } from "../../api/json";
 import type { Run } from "../../api/types";
+import { categories, colourOf, palettes, type Category, type PaletteName } from "../../model/colour";
 import { bytes, count, duration, plural, shortCount, timestamp } from "../../model/format";
 import { go, here } from "../../model/location";
 import { emptyTrace, formatTrace, parseTrace } from "../../model/url";
+import { choosePalette, palette, paletteName } from "../../model/theme";
 import { parseTool } from "../../model/toolurl";
 import { endOf } from "../../model/view";
 import { Icon, type IconName } from "../../widgets/icon";
+import { Popover } from "../../widgets/popover";
 import { ProblemPanel } from "../../widgets/problem";
 import { RangeChip } from "../../widgets/rangechip";
 import { Bar, Loading } from "../../widgets/shell";
@@ -221,10 +224,43 @@ function Tools({ trace, help }: { trace: Trace; help: () => void }) {
           </button>
         ))}
       </div>
+      <ColourChoice trace={trace} />
       <button type="button" class="tool" title="Fit the selection (F)" aria-label="Fit the selection" onClick={() => trace.fit()}><Icon name="fit" /></button>
       <button type="button" class="tool" title="Whole session (0)" aria-label="Whole session" onClick={() => trace.whole()}><Icon name="whole" /></button>
       <button type="button" class="tool" title="Keys (?)" aria-label="Keys" onClick={help}><Icon name="help" /></button>
     </>
+  );
+}
+
+/** What colours mean, which of them stand back, and other ones for other eyes. */
+function ColourChoice({ trace }: { trace: Trace }) {
+  const off = trace.off.value;
+  const flip = (id: Category): void => {
+    const next = new Set(off);
+    if (!next.delete(id)) next.add(id);
+    trace.step = true;
+    trace.off.value = next;
+  };
+  return (
+    <Popover right title="Colours: kinds of work" label={<><Icon name="layers" />{off.size > 0 && ` ${categories.length - off.size} of ${categories.length}`}</>}>
+      {() => (
+        <>
+          <div class="chooser">
+            {categories.map((c) => (
+              <label key={c.id}>
+                <input type="checkbox" checked={!off.has(c.id)} onChange={() => flip(c.id)} />
+                <i class="swatch" style={{ background: colourOf("", c.id, palette.value) }} /> <span>{c.label}</span>
+              </label>
+            ))}
+          </div>
+          <label class="choice">Palette
+            <select value={paletteName.value} onChange={(e) => choosePalette(e.currentTarget.value as PaletteName)}>
+              {Object.entries(palettes).map(([id, p]) => <option key={id} value={id}>{p.label}</option>)}
+            </select>
+          </label>
+        </>
+      )}
+    </Popover>
   );
 }
 

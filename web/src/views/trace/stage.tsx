@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { RULER, Timeline, type Scene } from "../../draw/timeline";
 import { readTheme } from "../../draw/theme";
 import { layoutRuler } from "../../layout/ruler";
-import { dark } from "../../model/theme";
+import { dark, palette } from "../../model/theme";
 import type { Area } from "../../model/url";
 import { linesOf } from "./area";
 import { Labels } from "./labels";
@@ -59,7 +59,7 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
       void [
         trace.view.value, trace.size.value, trace.inSight.value, trace.scrollTop.value, trace.fetcher.version.value,
         trace.event.mark.value, trace.event.details.value, trace.hover.value, trace.sum.area.value, trace.dragging.value,
-        trace.search.text.value, cursor.value, trace.measured.value, trace.marks.value,
+        trace.search.text.value, trace.off.value, palette.value, cursor.value, trace.measured.value, trace.marks.value,
       ];
       if (dark.value !== theme.dark) theme = readTheme();
       if (!frame) frame = requestAnimationFrame(draw);

@@ -7,12 +7,12 @@ import { idAt, indexOfId, type Lane } from "../../api/window";
 import type { Arrow, Mark } from "../../draw/timeline";
 import { hitLane } from "../../layout/rects";
 import { foldedByDefault, laneAt, laneTop, layoutRows, visibleRows, type Row } from "../../layout/rows";
-import { darkPalette, lightPalette } from "../../model/colour";
+import type { Category } from "../../model/colour";
 import { Names, type Name } from "../../model/names";
 import { parseQuery } from "../../model/query";
 import { Slabs, type Slab } from "../../model/slabs";
 import { timestamp } from "../../model/format";
-import { dark } from "../../model/theme";
+import { palette } from "../../model/theme";
 import { formatRows, type Area, type Mark as Bookmark, type TraceUrl } from "../../model/url";
 import {
   clampView, endOf, fitView, panView, revealView, sameView, timeAt, wholeView, zoomView, type Range, type View,
@@ -44,7 +44,7 @@ export class Trace {
   readonly search: Search;
   readonly event: Chosen;
   readonly sum: AreaSum;
-  readonly names = new Names(dark.peek() ? darkPalette : lightPalette);
+  readonly names = new Names(palette.peek());
   readonly slabs = new Slabs(SLAB_BYTES);
 
   /** null: the whole session, also while that still grows. */
@@ -57,6 +57,8 @@ export class Trace {
   readonly hidden = signal<ReadonlySet<number>>(new Set());
   readonly measured = signal<Range | null>(null);
   readonly marks = signal<readonly Bookmark[]>([]);
+  readonly off = signal<ReadonlySet<Category>>(new Set()); // kinds of work that stand back
+  readonly flame = signal(false); // the area as a flame graph
   readonly mode = signal<Mode>("pan");
   readonly tab = signal<Tab>("details");
   readonly dock = signal(false);
@@ -104,7 +106,8 @@ export class Trace {
   start(url: TraceUrl): void {
     this.apply(url);
     this.undo.push(
-      effect(() => this.names.setPalette(dark.value ? darkPalette : lightPalette)),
+      effect(() => this.names.setPalette(palette.value)),
+      effect(() => this.names.setOff(this.off.value)),
       effect(() => this.names.setQuery(this.search.text.value.trim() ? parseQuery(this.search.text.value) : null)),
       effect(() => this.ask()),
       effect(() => {
@@ -139,6 +142,8 @@ export class Trace {
       this.hidden.value = new Set(url.hide);
       this.measured.value = url.measured;
       this.marks.value = url.marks;
+      this.flame.value = url.flame;
+      this.off.value = new Set(url.off);
       this.wantTop = url.top;
       if (url.top === null && !url.sel) this.scrollTop.value = 0;
     });
@@ -164,6 +169,8 @@ export class Trace {
       hide: [...this.hidden.value],
       measured: this.measured.value,
       marks: [...this.marks.value],
+      off: [...this.off.value],
+      flame: this.flame.value && this.sum.area.value !== null,
     };
   }
 
