@@ -58,26 +58,91 @@ static inline void note(struct trace_index_lane *x, uint64_t ord, unsigned z)
         *least = (uint8_t)z;
 }
 
+/* The stacks of a row's layers. Fine layers show nearly everything, so that their stacks are mostly
+ * the same: from `tail` on there is one for all. Coarse ones show next to nothing, and know until
+ * when. */
+struct stacks {
+    struct trace_pile piles[LAYERS]; /* 0..tail */
+    unsigned tail;
+    uint32_t same[LAYERS]; /* z < tail: so many entries of the stacks z and z + 1 agree */
+    int64_t hides_from[LAYERS], hides_until[LAYERS]; /* short events that begin then */
+};
+
+#define HIDES_STEPS 16
+
+/* The pile hides a short event that begins now: until when? Or earlier, where that is hard to say.
+ */
+static int64_t hides_until(const struct trace_pile *p, int64_t resolution_ps)
+{
+    uint32_t d = p->depth;
+    int64_t out = INT64_MIN;
+    for (int i = 0; i < HIDES_STEPS; i++) {
+        int64_t apart = p->e[d].end_ps + resolution_ps;
+        if (!d || apart <= p->e[d - 1].least_ps)
+            return apart;
+        out = p->e[d - 1].least_ps; /* what begins then is no longer as deep */
+        while (d && p->e[d - 1].least_ps <= out)
+            d--;
+    }
+    return out;
+}
+
 /* The first layer that shows a complete event without a flow. */
-static inline unsigned layer_of(struct trace_pile *piles, int64_t begin_ps, int64_t dur_ps)
+static inline unsigned layer_of(struct stacks *s, int64_t begin_ps, int64_t dur_ps)
 {
     unsigned z = 0;
     for (; z < LAYERS && dur_ps < trace_resolution_ps[z]; z++) {
-        trace_pile_depth(&piles[z], begin_ps, true);
-        if (trace_pile_apart(&piles[z], begin_ps, trace_resolution_ps[z]))
+        struct trace_pile *p = &s->piles[z < s->tail ? z : s->tail];
+        if (begin_ps >= s->hides_from[z] && begin_ps < s->hides_until[z])
+            continue;
+        trace_pile_depth(p, begin_ps, true);
+        if (trace_pile_apart(p, begin_ps, trace_resolution_ps[z]))
             break;
+        if (z < s->tail) {
+            s->hides_from[z] = begin_ps;
+            s->hides_until[z] = hides_until(p, trace_resolution_ps[z]);
+        }
     }
     return z;
 }
 
-static inline bool show(struct trace_pile *piles, unsigned z, int64_t begin_ps, int64_t end_ps)
+/* The layers before z do not show what the tail is to show: they get stacks of their own. */
+static bool split_tail(struct stacks *s, unsigned z)
 {
-    bool ok = true;
-    for (; z < LAYERS; z++) {
-        trace_pile_depth(&piles[z], begin_ps, true);
-        ok &= trace_pile_show(&piles[z], end_ps);
+    const struct trace_pile *from = &s->piles[s->tail];
+    for (unsigned k = s->tail + 1; k <= z; k++)
+        if (!trace_pile_copy(&s->piles[k], from))
+            return false;
+    for (; s->tail < z; s->tail++) {
+        s->same[s->tail] = s->piles[z].n;
+        s->hides_until[s->tail] = INT64_MIN;
     }
-    return ok;
+    return true;
+}
+
+static inline bool show(struct stacks *s, unsigned z, int64_t begin_ps, int64_t end_ps)
+{
+    if (z >= LAYERS || (z > s->tail && !split_tail(s, z)))
+        return z >= LAYERS;
+    uint32_t before = UINT32_MAX;
+    for (unsigned k = z; k <= s->tail; k++) {
+        uint32_t d = trace_pile_depth(&s->piles[k], begin_ps, true);
+        if (!trace_pile_show(&s->piles[k], end_ps))
+            return false;
+        s->hides_until[k] = INT64_MIN;
+        uint32_t *same = &s->same[k - (k > 0)], least = d < before ? d : before;
+        if (k == 0)
+            ;
+        else if (d == before && *same >= d)
+            *same = d + 1;
+        else if (*same > least)
+            *same = least;
+        before = d;
+    }
+    while (s->tail > z && s->piles[s->tail - 1].n == s->piles[s->tail].n &&
+           s->same[s->tail - 1] == s->piles[s->tail].n)
+        s->tail--;
+    return true;
 }
 
 struct row_flows {
@@ -105,8 +170,10 @@ static bool index_row(struct trace_index *x, const struct trace_host *h, uint32_
     const struct trace_row *row = &VEC(h->rows, struct trace_row)[r];
     const struct trace_flow_row *fr = &h->flows->rows[r];
     struct row_flows flows = {h->flows->events + fr->first, h->flows->events + fr->first + fr->n};
-    struct trace_pile piles[LAYERS] = {0};
+    struct stacks stacks = {0};
     struct trace_stream s;
+    for (unsigned z = 0; z < LAYERS; z++)
+        stacks.hides_until[z] = INT64_MIN;
     bool ok = trace_stream_open(&s, h, r, NULL);
     for (struct trace_stream_lane *l; ok && (l = s.now); trace_stream_step(&s)) {
         struct trace_event e = trace_stream_event(l);
@@ -116,13 +183,13 @@ static bool index_row(struct trace_index *x, const struct trace_host *h, uint32_
         bool never =
             (f && f->async) || (row->may_hide && trace_hidden(h, &h->d->lines[e.line], e.name));
         if (!never) {
-            z = f ? f->layer : layer_of(piles, e.begin_ps, e.end_ps - e.begin_ps);
-            ok = show(piles, z, e.begin_ps, e.end_ps);
+            z = f ? f->layer : layer_of(&stacks, e.begin_ps, e.end_ps - e.begin_ps);
+            ok = show(&stacks, z, e.begin_ps, e.end_ps);
         }
         note(xl, trace_stream_at(l)->ord, z);
     }
     for (unsigned z = 0; z < LAYERS; z++)
-        free(piles[z].e);
+        free(stacks.piles[z].e);
     trace_stream_close(&s);
     return ok;
 }
