@@ -456,11 +456,14 @@ static enum xp_status derive_into(struct part *p, struct derive *d, bool all_lin
     *d = (struct derive){0};
     xp_bump_init(&w.bump, p->arena);
     w.scratch = xp_arena_new(NULL);
-    enum xp_status st = w.scratch ? derive_run(&w) : derive_busy(&w);
+    bool ok = w.scratch && xp_strpool_init(&w.paths, w.scratch);
+    enum xp_status st = ok ? derive_run(&w) : derive_busy(&w);
     xp_arena_free(w.scratch);
     vec_free(&w.names);
     vec_free(&w.lines);
     vec_free(&w.builders);
+    vec_free(&w.scopes);
+    vec_free(&w.path_at);
     vec_free(&w.group_names);
     vec_free(&w.roots);
     vec_free(&w.relations);

@@ -15,6 +15,9 @@ struct derive_work {
     struct xp_arena *scratch; /* dropped at the end */
     struct vec names;         /* struct derive_name */
     struct vec lines;         /* struct derive_line */
+    struct vec scopes;        /* uint32_t, names: those around TPU ops, from the outermost on */
+    struct xp_strpool paths;  /* lists of them, in scratch, */
+    struct vec path_at;       /* uint32_t: and where each is in scopes */
     struct vec builders;      /* struct line_builder *: idle ones */
     struct vec group_names;   /* uint32_t */
     struct vec roots;         /* struct derive_root */
@@ -139,8 +142,9 @@ struct maker_op {
     int64_t begin_ps, end_ps, group;
     uint64_t ref;
 };
-/* Levels 0..n-1 at once, and the end of all deeper ones. Names: at most 1024. */
-bool line_maker_add_all(struct line_maker *m, const uint32_t *names, size_t n,
+/* Levels 0..n-1 at once, and the end of all deeper ones. Names: at most 1024. path: a number that
+ * only calls with the same names have; 0: not known. */
+bool line_maker_add_all(struct line_maker *m, const uint32_t *names, size_t n, uint32_t path,
                         const struct maker_op *op);
 void line_maker_reset(struct line_maker *m, uint32_t level);
 /* Closes it; m is used up. */

@@ -30,7 +30,8 @@ struct line_maker {
     const struct lane_source *sources; /* NULL: events are kept with their times */
     int64_t tail_ps;
     uint64_t tail_ref;
-    size_t nopen; /* levels that the tail is about: [0, nopen), all open, of one group */
+    size_t nopen;  /* levels that the tail is about: [0, nopen), all open, of one group */
+    uint32_t path; /* that they were opened with */
     int64_t group;
 };
 
@@ -80,12 +81,15 @@ static int sooner_cmp(const void *a, const void *b)
     return sooner(x, y) ? -1 : sooner(y, x);
 }
 
-/* They are in order but for some of equal begin. */
-static void sort_made(struct lane_view *ev, size_t n)
+/* They are in order but for some of equal begin. Returns their latest end. */
+static int64_t sort_made(struct lane_view *ev, size_t n)
 {
     size_t i = 1, moves = 0;
+    int64_t end_ps = ev[0].ev.end_ps;
+    for (size_t k = 1; k < n; k++)
+        end_ps = ev[k].ev.end_ps > end_ps ? ev[k].ev.end_ps : end_ps;
     for (; i < n && moves < 4 * n; i++) {
-        if (!sooner(&ev[i], &ev[i - 1]))
+        if (__builtin_expect(!sooner(&ev[i], &ev[i - 1]), 1))
             continue;
         struct lane_view e = ev[i];
         size_t k = i;
@@ -95,6 +99,7 @@ static void sort_made(struct lane_view *ev, size_t n)
     }
     if (i < n)
         qsort(ev, n, sizeof *ev, sooner_cmp);
+    return end_ps;
 }
 
 /* Times within the bounds of lanes. */
@@ -113,15 +118,15 @@ static inline void clamp_event(struct lane_view *e)
     e->ref.first = LANE_REF_NONE;
 }
 
-static void write(struct line_maker *m, struct lane_view *ev, size_t n)
+static void write(struct line_maker *m, struct lane_view *ev, size_t n, int64_t end_ps)
 {
+    bool within = ev[0].ev.begin_ps >= -LANE_TIME_MAX && end_ps <= LANE_TIME_MAX;
     if (!m->builder)
         m->builder = derive_builder(m->w, m->sources);
-    for (size_t i = 0; i < n; i++) {
-        if (m->gpu)
-            add_run(m, &ev[i]);
+    for (size_t i = 0; m->gpu && i < n; i++)
+        add_run(m, &ev[i]);
+    for (size_t i = 0; !within && i < n; i++)
         clamp_event(&ev[i]);
-    }
     m->nevents += n;
     if (!m->builder || line_builder_add_views(m->builder, ev, n) != XP_OK)
         m->failed = true;
@@ -132,12 +137,13 @@ static void flush(struct line_maker *m, int64_t now)
 {
     struct lane_view *ev = m->pending.p;
     size_t n = m->pending.n, done = 0;
-    if (n > 1)
-        sort_made(ev, n);
+    if (!n)
+        return;
+    int64_t end_ps = sort_made(ev, n);
     while (done < n && ev[done].ev.begin_ps < now)
         done++;
     if (done && !m->failed)
-        write(m, ev, done);
+        write(m, ev, done, end_ps);
     if (done && done < n)
         memmove(ev, ev + done, (n - done) * sizeof *ev);
     m->pending.n = n - done;
@@ -181,6 +187,14 @@ static inline void lengthen(struct lane_view *e, int64_t end_ps, uint64_t ref)
     if (e->ev.end_ps < end_ps) {
         e->ev.end_ps = end_ps;
         e->ref.last = ref;
+    }
+}
+
+static inline void lengthen_tail(struct line_maker *m, const struct maker_op *op)
+{
+    if (op->end_ps > m->tail_ps) {
+        m->tail_ps = op->end_ps;
+        m->tail_ref = op->ref;
     }
 }
 
@@ -332,8 +346,9 @@ static void change(struct line_maker *m, const uint32_t *names, size_t k, size_t
     m->nopen = m->failed ? 0 : n;
 }
 
-bool line_maker_add_all(struct line_maker *m, const uint32_t *names, size_t n,
-                        const struct maker_op *op)
+/* It is not known to be what is open. */
+static __attribute__((noinline)) bool add_levels(struct line_maker *m, const uint32_t *names,
+                                                 size_t n, uint32_t path, const struct maker_op *op)
 {
     if (op->group == DERIVE_NO_GROUP || m->gpu)
         return add_alone(m, names, n, op);
@@ -342,11 +357,9 @@ bool line_maker_add_all(struct line_maker *m, const uint32_t *names, size_t n,
     if (op->group == m->group)
         while (k < n && k < m->nopen && l[k].name == names[k])
             k++;
+    m->path = path;
     if (k == n && m->nopen == n) {
-        if (op->end_ps > m->tail_ps) {
-            m->tail_ps = op->end_ps;
-            m->tail_ref = op->ref;
-        }
+        lengthen_tail(m, op);
         return !m->failed;
     }
     if (n != 1 || k || m->failed || !next_of_one(m, names[0], op))
@@ -355,6 +368,15 @@ bool line_maker_add_all(struct line_maker *m, const uint32_t *names, size_t n,
     m->tail_ref = op->ref;
     m->group = op->group;
     return !m->failed;
+}
+
+bool line_maker_add_all(struct line_maker *m, const uint32_t *names, size_t n, uint32_t path,
+                        const struct maker_op *op)
+{
+    if (!path || path != m->path || m->nopen != n || op->group != m->group || m->failed)
+        return add_levels(m, names, n, path, op);
+    lengthen_tail(m, op);
+    return true;
 }
 
 static enum xp_status finish(struct line_maker *m, struct maker_output *out)

@@ -14,9 +14,9 @@
 enum { OFFLOAD_NO, OFFLOAD_START, OFFLOAD_DONE, OFFLOAD_OTHER };
 
 struct op_info {
-    uint32_t op, source; /* names; NONE: none */
-    uint32_t scopes, nscopes;
-    uint32_t offload_name; /* index in offloads */
+    uint32_t op, source;      /* names; NONE: none */
+    uint32_t scopes, nscopes; /* in the work's */
+    uint32_t offload_name;    /* index in offloads */
     uint8_t offload;
     bool async;
     bool dull; /* nothing is derived from its events but for stats of their own */
@@ -47,7 +47,6 @@ struct tpu_work {
     uint32_t plane;
     struct op_info *ops; /* one an event metadata */
     bool *unused;        /* likewise; no part of ops, where writing it would hold up reading them */
-    struct vec scopes;   /* uint32_t */
     struct vec offloads; /* struct offload */
     struct vec by_display; /* uint32_t: index in offloads by name, or NONE */
     struct offload_line rows[DERIVE_LINE_OFFLOADS_MAX];
@@ -67,19 +66,44 @@ static bool op_is_dull(const struct op_info *o)
     return o->async || (o->op == NONE && o->source == NONE && !o->offload);
 }
 
+/* Ops of the same scopes have one list of them. */
+static bool share_path(struct tpu_work *t, struct op_info *o)
+{
+    if (!o->nscopes)
+        return true;
+    const uint32_t *names = VEC(t->w->scopes, uint32_t) + o->scopes;
+    uint32_t id = xp_strpool_add(&t->w->paths, xp_span_of((const uint8_t *)names, 4 * o->nscopes));
+    if (id == XP_STRPOOL_FULL)
+        return false;
+    while (t->w->path_at.n <= id) {
+        uint32_t *at = vec_push(&t->w->path_at, sizeof *at);
+        if (!at)
+            return false;
+        *at = o->scopes;
+    }
+    uint32_t at = VEC(t->w->path_at, uint32_t)[id];
+    if (at != o->scopes) {
+        t->w->scopes.n = o->scopes;
+        o->scopes = at;
+    }
+    return true;
+}
+
 static bool op_info_parse(struct tpu_work *t, struct xp_span full, struct op_info *o)
 {
     struct framework_op op = framework_op_parse(full);
-    o->scopes = (uint32_t)t->scopes.n;
+    o->scopes = (uint32_t)t->w->scopes.n;
     o->nscopes = 0;
     struct xp_span rest = op.name, scope;
     bool scoped = op.framework == FRAMEWORK_TF || op.framework == FRAMEWORK_JAX;
     while (scoped && o->nscopes < SCOPES_MAX && framework_scope_next(&rest, &scope)) {
-        uint32_t *s = vec_push(&t->scopes, sizeof *s);
+        uint32_t *s = vec_push(&t->w->scopes, sizeof *s);
         if (!s || (*s = derive_name_of(t->w, t->plane, scope)) == NONE)
             return false;
         o->nscopes++;
     }
+    if (!share_path(t, o))
+        return false;
     o->op = derive_name_of(t->w, t->plane, full);
     if (o->op == NONE)
         return false;
@@ -344,12 +368,12 @@ static bool take_event(struct tpu_work *t, const struct plane_event *ev, const s
     bool ok = true;
     if (o->op != NONE) {
         if (o->nscopes)
-            ok = line_maker_add_all(t->scope_line, VEC(t->scopes, uint32_t) + o->scopes, o->nscopes,
-                                    op);
-        ok = ok && line_maker_add_all(t->op_line, &o->op, 1, op);
+            ok = line_maker_add_all(t->scope_line, VEC(t->w->scopes, uint32_t) + o->scopes,
+                                    o->nscopes, o->scopes + 1, op);
+        ok = ok && line_maker_add_all(t->op_line, &o->op, 1, o->op + 1, op);
     }
     if (ok && o->source != NONE)
-        ok = line_maker_add_all(t->source_line, &o->source, 1, op);
+        ok = line_maker_add_all(t->source_line, &o->source, 1, o->source + 1, op);
     if (ok && o->offload)
         ok = offload_event(t, ev, o);
     return ok;
@@ -537,7 +561,6 @@ enum xp_status derive_tpu_lines(struct derive_work *w, uint32_t plane)
     if (st == XP_OK && (t.any || t.dp->kinds & own))
         st = make_lines(&t);
     free(t.ops);
-    vec_free(&t.scopes);
     for (size_t i = 0; i < t.offloads.n; i++)
         vec_free(&VEC(t.offloads, struct offload)[i].starts);
     vec_free(&t.offloads);

@@ -112,7 +112,8 @@ size_t lane_next_block(struct lane_cursor *c, struct lane_event ev[LANE_BLOCK])
         lane_view_many(&c->unpack, ev, n, c->ord);
     else
         lane_unpack_many(&c->unpack, ev, n, c->ord);
-    open_block(c, c->block + 1);
+    c->ord += n;
+    c->left = 0; /* the next one is opened when it is asked for: many ask for one block only */
     return n;
 }
 
@@ -163,7 +164,7 @@ static bool reaches(const struct lane_event *ev, int64_t t_ps)
 static void seek_view(struct lane_cursor *c, int64_t t_ps)
 {
     struct lane_event ev[LANE_BLOCK];
-    while (c->left && c->unpack.flags & LANE_VIEW) {
+    while (ready(c) && c->unpack.flags & LANE_VIEW) {
         struct lane_cursor after = *c;
         uint32_t n = (uint32_t)lane_next_block(&after, ev), i = 0;
         while (i < n && !reaches(&ev[i], t_ps))
