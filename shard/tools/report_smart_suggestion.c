@@ -50,7 +50,7 @@ static const struct rule rules[RULES] = {
     [INPUT] = {"input_bound", "input_pipeline_analyzer", "The device waits for its input",
                "Prefetch more, read and preprocess in parallel, move preprocessing off the hosts.",
                0.10},
-    [IDLE] = {"idle", "trace", "The device idles, and not for its input",
+    [IDLE] = {"idle", "trace", "The device idles, neither for its input nor at a barrier",
               "Look at what the host does in the gaps: launches one by one, Python between steps, "
               "compilation, transfers that block.",
               0.10},
@@ -206,13 +206,31 @@ static void from_figure(struct view *v, int rule, const struct figure *f)
                  100 * f->max);
 }
 
+/* What cores wait for at barriers between ops is no busy time. */
+static double barrier_share(const struct figures *f)
+{
+    return f->window_ps ? (double)f->barrier_ps / (double)f->window_ps : 0;
+}
+
+static void barriers(struct view *v)
+{
+    struct finding *d = &v->v[BARRIERS];
+    from_ops(v, BARRIERS, is_barrier);
+    if (d->state == UNKNOWN || !v->f->barrier_ps)
+        return;
+    say(d, d->share + barrier_share(v->f));
+    snprintf(d->evidence, sizeof d->evidence, "%.1f %% between ops, mean over cores",
+             100 * barrier_share(v->f));
+}
+
+/* Less what another rule explains. */
 static void idle(struct view *v)
 {
     const struct figures *f = v->f;
-    double input = f->input.known ? f->input.v : 0;
+    double told = (f->input.known ? f->input.v : 0) + barrier_share(f);
     from_figure(v, IDLE, &f->idle);
     if (f->idle.known)
-        say(&v->v[IDLE], f->idle.v > input ? f->idle.v - input : 0);
+        say(&v->v[IDLE], f->idle.v > told ? f->idle.v - told : 0);
 }
 
 static void straggler(struct view *v)
@@ -278,7 +296,7 @@ static void judge(struct view *v)
     from_figure(v, INPUT, &v->f->input);
     idle(v);
     from_ops(v, COLLECTIVES, is_collective);
-    from_ops(v, BARRIERS, is_barrier);
+    barriers(v);
     straggler(v);
     from_ops(v, COPIES, is_copy);
     from_ops(v, SHUFFLE, is_shuffle);

@@ -160,6 +160,10 @@ def test_waiting_at_a_barrier_is_no_idle_time_of_unknown_cause(served):
     for step in table(doc, 'steps')[2:-1]:  # what the waiting host did: all but the launch lag of the late one
         assert step['compute'] + step['waiting'] + step['idle'] + (step['input'] or 0) == pytest.approx(step['time'], abs=2)
         assert step['compute'] / 1e9 == pytest.approx(3.97, rel=0.03)
+    cores = truth['barrier_ms_per_step_per_core'].values()
+    found = {r['rule']: r for r in table(report(served, 'barrier_v5e_2host', 'smart_suggestion'), 'findings')}
+    assert found['barrier_cores']['share'] == pytest.approx(sum(cores) / len(cores) / truth['step_time_ms']['mean'], abs=0.01)
+    assert found['idle']['share'] < 0.13
 
 
 @needs_data
