@@ -1,5 +1,19 @@
 #include "shard/tools/trace_stream.h"
 
+#include <endian.h>
+
+/* Which of 16 layers of half a byte are at most z, below TRACE_LAYER_NONE: a bit each, the lowest
+ * of its half byte. */
+static inline uint64_t up_to(const uint8_t *layers, int z)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t v, add = (uint64_t)(15 - z) * ones;
+    memcpy(&v, layers, sizeof v);
+    v = le64toh(v);
+    uint64_t even = ((v & 15 * ones) + add) >> 4 & ones, odd = ((v >> 4 & 15 * ones) + add) >> 4;
+    return (even ^ ones) | ((odd & ones) ^ ones) << 4;
+}
+
 /* Which of the block's n events come. */
 static uint32_t choose(const struct trace_stream *s, struct trace_stream_lane *l, uint64_t block,
                        uint32_t n)
@@ -12,12 +26,14 @@ static uint32_t choose(const struct trace_stream *s, struct trace_stream_lane *l
     }
     const uint8_t *layers = l->index->layers + block * (LANE_BLOCK / 2);
     int64_t base = l->lane->base_ps;
-    for (uint32_t i = 0; i < n; i++) {
-        int z = layers[i / 2] >> (i & 1) * 4 & 15;
-        l->take[m] = (uint8_t)i;
-        m += (z <= s->layer) & (base + l->ev[i].begin_ps <= s->end_ps) &
-             (base + l->ev[i].end_ps >= s->begin_ps);
-    }
+    for (uint32_t first = 0; first < n; first += 16)
+        for (uint64_t in = up_to(layers + first / 2, s->layer); in; in &= in - 1) {
+            uint32_t i = first + (uint32_t)__builtin_ctzll(in) / 4;
+            if (i >= n)
+                break;
+            l->take[m] = (uint8_t)i;
+            m += (base + l->ev[i].begin_ps <= s->end_ps) & (base + l->ev[i].end_ps >= s->begin_ps);
+        }
     return m;
 }
 
