@@ -57,7 +57,7 @@ static bool ask(struct bench *b, const char *from_ms, const char *to_ms, uint64_
     struct tool_arg args[] = {{XP_SPAN_LIT("resolution"), XP_SPAN_LIT("8000")},
                               {XP_SPAN_LIT("start_time_ms"), xp_span_str(from_ms)},
                               {XP_SPAN_LIT("end_time_ms"), xp_span_str(to_ms)}};
-    struct tool_args list = {args, *from_ms ? 3 : 1, false};
+    struct tool_args list = {.args = args, .n = *from_ms ? 3 : 1};
     struct xp_error err = {0};
     struct out out;
     uint8_t *body;

@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 {
     static struct tool_host hosts[HOSTS_MAX];
     static struct tool_arg args[ARGS_MAX];
-    struct tool_args list = {args, 0, false};
+    struct tool_args list = {.args = args, .n = 0};
     struct xp_error err = {0};
     bool times = argc > 1 && strcmp(argv[1], "-t") == 0;
     list.csv = argc > 1 && strcmp(argv[1], "-c") == 0;

@@ -118,6 +118,8 @@ static int help(void)
          "  --table         for people: what it found, then its tables\n"
          "  --xprof         with one of these: what XProf's own route answers\n"
          "  --peak K=V      a peak of the device: flops=9.18e14 or hbm=1.6e12, a second and core\n"
+         "  --steps A-B     a report of these steps only, or of one: --steps 12\n"
+         "  --t0 PS --t1 PS a report of this time only: picoseconds of the session\n"
          "  --run RUN       this run (the newest)\n"
          "  --host HOST     this host (all); may be repeated\n"
          "  name=value      a parameter of the tool, e.g. module_name=jit_step(12); of any\n"
@@ -156,7 +158,13 @@ static bool add_arg(struct query *q, const char *name, struct xp_span value)
     return true;
 }
 
-static bool take_value(struct query *q, int which, const char *value)
+static const char *const valued[] = {"--run",   "--host", "--table-id", "--peak",
+                                     "--steps", "--t0",   "--t1"};
+
+#define VALUED_N (sizeof valued / sizeof *valued)
+#define VALUED_PEAK 3 /* it and those after it are parameters of the report */
+
+static bool take_value(struct query *q, size_t which, const char *value)
 {
     switch (which) {
     case 0:
@@ -171,9 +179,9 @@ static bool take_value(struct query *q, int which, const char *value)
         q->table = value;
         return true;
     default:
-        if (!strchr(value, '='))
+        if (which == VALUED_PEAK && !strchr(value, '='))
             return wrong("--peak is KEY=VALUE, and \"%s\" is not", value);
-        return add_arg(q, "peak", xp_span_str(value)) ||
+        return add_arg(q, valued[which] + 2, xp_span_str(value)) ||
                wrong("there are too many parameters, from \"%s\" on", value);
     }
 }
@@ -181,14 +189,13 @@ static bool take_value(struct query *q, int which, const char *value)
 /* --run X, --run=X and the like. False: arg is none of them. */
 static bool set_value(struct query *q, int argc, char **argv, int *i, bool *ok)
 {
-    static const char *const names[] = {"--run", "--host", "--table-id", "--peak"};
     const char *arg = argv[*i];
-    for (int k = 0; k < 4; k++) {
-        size_t n = strlen(names[k]);
-        if (strncmp(arg, names[k], n) != 0 || (arg[n] && arg[n] != '='))
+    for (size_t k = 0; k < VALUED_N; k++) {
+        size_t n = strlen(valued[k]);
+        if (strncmp(arg, valued[k], n) != 0 || (arg[n] && arg[n] != '='))
             continue;
         const char *value = arg[n] ? arg + n + 1 : *i + 1 < argc ? argv[++*i] : NULL;
-        *ok = value && value[0] ? take_value(q, k, value) : wrong("%s needs a value", names[k]);
+        *ok = value && value[0] ? take_value(q, k, value) : wrong("%s needs a value", valued[k]);
         return true;
     }
     return false;

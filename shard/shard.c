@@ -13,6 +13,7 @@
 #include "shard/merged.h"
 #include "shard/out.h"
 #include "shard/queries.h"
+#include "shard/tools/range.h"
 #include "shard/tools/tool.h"
 #include "shard/tools/xprof_lists.h"
 
@@ -53,6 +54,7 @@ struct call {
     enum shard_op op;
     const struct tool *tool;
     struct tool_report report;   /* of a report, and of a tool that looks at a host at a time */
+    struct range range;          /* of a report: what part of the run it is about */
     struct report_host *sources; /* of a report, one an object: what could not be read */
     enum cache_until until;
     struct args args;
@@ -288,7 +290,8 @@ static bool tool_args_of(const struct call *c, struct xp_arena *a, struct tool_a
         args[i] = (struct tool_arg){c->args.v[i].name, c->args.v[i].value};
     bool csv = c->op == SHARD_TOOL_CSV || c->op == SHARD_REPORT_CSV || c->op == SHARD_MAP_CSV ||
                c->op == SHARD_MAP_REPORT_CSV;
-    *out = (struct tool_args){args, c->args.n, csv};
+    const struct report_range *range = c->range.any ? &c->range.shown : NULL;
+    *out = (struct tool_args){args, c->args.n, csv, range};
     return args != NULL;
 }
 
@@ -303,6 +306,7 @@ static enum xp_status do_report(struct call *c, const struct tool_args *args, st
         return err->status;
     }
     struct xp_span merged;
+    XP_TRY(range_close(&c->range, &c->report, err));
     XP_TRY(merged_all(&c->merged, c->report.merge, c->scratch, &merged, err));
     return tool_report_run(c->tool, c->sources, c->n, merged, args, c->scratch, &c->out, err);
 }
@@ -341,6 +345,7 @@ static enum xp_status do_map(struct call *c, struct xp_error *err)
     XP_TRY(merged_all(&c->merged, c->report.merge, c->scratch, &all, err));
     c->answer.damage = c->sources[0].damage;
     c->out.content_type = "application/octet-stream";
+    range_put(&c->range, &c->out.text);
     xp_buf_span(&c->out.text, all);
     return XP_OK;
 }
@@ -570,10 +575,11 @@ static void next_object(struct call *c)
     go_on(c);
 }
 
-static enum xp_status join(struct call *c, struct xp_span one, struct xp_arena *a,
-                           struct xp_error *err)
+static enum xp_status join(struct call *c, struct xp_span one, const struct range_seen *seen,
+                           struct xp_arena *a, struct xp_error *err)
 {
     pthread_mutex_lock(&c->lock);
+    range_see(&c->range, seen);
     enum xp_status status = merged_add(&c->merged, c->report.merge, one, a, err);
     pthread_mutex_unlock(&c->lock);
     return status;
@@ -584,14 +590,15 @@ static enum xp_status map_and_merge(struct call *c, struct xp_arena *a, struct x
 {
     struct tool_host host = host_of(c, at(c));
     struct xp_span one = {0};
+    struct range_seen seen;
     struct tool_args args;
     if (!a || !tool_args_of(c, a, &args))
         return xp_fail(err, XP_BUSY, 0, "the memory budget is spent");
     if (c->cancel && atomic_load(c->cancel))
         return XP_CANCELLED;
-    XP_TRY(c->report.map(&host, &args, a, &one, err));
+    XP_TRY(range_map(&c->range, &c->report, &host, &args, a, &one, &seen, err));
     atomic_fetch_add(&c->shard->maps, 1);
-    return join(c, one, a, err);
+    return join(c, one, &seen, a, err);
 }
 
 /* What a report says about the host: that it failed, or how far it could be read. */
@@ -675,8 +682,11 @@ static void on_partial(void *ctx, size_t i, struct xp_span one, const struct xp_
     struct call *c = ctx;
     struct xp_error err = {0};
     struct xp_arena *a = xp_arena_new(&c->shard->scratch);
-    enum xp_status status =
-        a ? join(c, one, a, &err) : xp_fail(&err, XP_BUSY, 0, "the memory budget is spent");
+    struct range_seen seen;
+    enum xp_status status = a ? range_take(&c->range, &one, &seen, &err)
+                              : xp_fail(&err, XP_BUSY, 0, "the memory budget is spent");
+    if (status == XP_OK)
+        status = join(c, one, &seen, a, &err);
     xp_arena_free(a);
     atomic_fetch_add(&c->shard->gathered, 1);
     if (status != XP_OK)
@@ -845,6 +855,10 @@ void shard_call(struct shard *s, const struct shard_request *req, shard_answer_f
     if (c->n == 0 && (is_report(c) || !(c->tool && c->tool->tolerant))) {
         xp_fail(&err, XP_NOT_FOUND, 0, "the run has no profile to read");
         call_fail(c, XP_NOT_FOUND, &err);
+        return;
+    }
+    if (is_report(c) && range_parse(&c->args, &c->range, &err) != XP_OK) {
+        call_fail(c, err.status, &err);
         return;
     }
     if (answer_known(c))

@@ -506,6 +506,16 @@ enum xp_status derive_groups_get(struct part *p, const struct derive **out, stru
     return st;
 }
 
+bool derive_borrow(struct part *p, const struct derive *d)
+{
+    struct derived *x = derived_of(p);
+    if (!x)
+        return false;
+    x->d = x->groups = *d;
+    x->done = x->groups_done = true;
+    return true;
+}
+
 enum xp_status derive_keep(struct part *p, enum derive_kept slot, derive_make_fn make, void **kept,
                            struct xp_error *err)
 {

@@ -164,6 +164,9 @@ enum xp_status derive_get(struct part *p, const struct derive **out, struct xp_e
  * work. Both may be asked for; each is made at most once. */
 enum xp_status derive_groups_get(struct part *p, const struct derive **out, struct xp_error *err);
 
+/* For cut.h: what derive_get and derive_groups_get give for this part. False: memory is out. */
+bool derive_borrow(struct part *p, const struct derive *d);
+
 /* What others keep with the part (FLOWS and LAYERS with all lines, others with groups): each made
  * once, in memory of the part's arena. Makers may ask for a different one, in no circle. */
 enum derive_kept {

@@ -55,6 +55,7 @@ enum xp_status report_begin(struct report *r, const struct report_ask *ask, stru
                          .tool = ask->tool,
                          .title = ask->title,
                          .question = ask->question,
+                         .range = ask->range,
                          .hosts = ask->hosts,
                          .nhosts = ask->nhosts,
                          .csv = ask->csv,
@@ -343,6 +344,22 @@ static void note_damage(struct report *r)
         r->nnotes = REPORT_NOTES_MAX;
 }
 
+static void write_range(const struct report *r, struct xp_json *j)
+{
+    const struct report_range *g = r->range;
+    xp_json_key(j, "range");
+    if (!g || g->ignored) {
+        xp_json_null(j);
+        return;
+    }
+    xp_json_obj(j);
+    xp_json_key(j, "t0"), xp_json_i64(j, g->t0_ps);
+    xp_json_key(j, "t1"), xp_json_i64(j, g->t1_ps);
+    report_write_key(j, "steps", g->steps[0] ? g->steps : NULL);
+    report_write_key(j, "label", g->label);
+    xp_json_obj_end(j);
+}
+
 static void write_buf(struct xp_json *j, const char *key, const struct xp_buf *b)
 {
     xp_json_key(j, key);
@@ -362,6 +379,11 @@ static void write_section(struct xp_json *j, const char *key, struct report_sect
 static enum xp_status write_all(struct report *r, struct xp_error *err)
 {
     struct xp_json j;
+    if (r->range && r->range->ignored)
+        report_note(r, REPORT_INFO, "range_ignored",
+                    "this is about the whole run, not about %s: programs are the same in any part "
+                    "of it",
+                    r->range->label);
     note_damage(r);
     xp_json_init(&j, &r->out->text);
     xp_json_obj(&j);
@@ -369,6 +391,7 @@ static enum xp_status write_all(struct report *r, struct xp_error *err)
     report_write_key(&j, "title", r->title);
     report_write_key(&j, "question", r->question);
     write_hosts(r, &j);
+    write_range(r, &j);
     write_buf(&j, "verdict", &r->verdict);
     write_section(&j, "metrics", &r->metrics);
     write_section(&j, "tables", &r->tables);

@@ -119,6 +119,14 @@ struct report_host {
     struct xp_error damage;  /* read up to here; status XP_OK: none */
 };
 
+/* What part of the run it is about: tools/range.h. */
+struct report_range {
+    int64_t t0_ps, t1_ps;
+    char steps[40]; /* "10-20"; "": asked for by time */
+    char label[100];
+    bool ignored; /* the report is about the whole run nonetheless */
+};
+
 struct report_section {
     struct xp_buf b;
     struct xp_json j;
@@ -131,6 +139,7 @@ struct report {
     uint32_t nhosts;
     /* the rest is report_*.c's */
     const char *tool, *title, *question;
+    const struct report_range *range; /* NULL: all of the run */
     uint64_t limit, skip;
     struct xp_span sort, filter, table; /* table: only this one; empty: all */
     bool csv, csv_done, busy;
@@ -241,6 +250,7 @@ struct report_ask {
     bool csv;
     const struct report_host *hosts;
     uint32_t nhosts;
+    const struct report_range *range;                /* NULL: all of the run */
     struct xp_span limit, skip, sort, filter, table; /* as asked; empty: absent */
 };
 /* XP_BAD_REQUEST, and nothing to end, when an argument is not of its form. */

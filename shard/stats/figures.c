@@ -223,8 +223,15 @@ static void name_basis(struct figures *f)
 
 static void no_steps(struct figures *f, struct figure *out)
 {
+    bool some = false;
+    for (uint32_t h = 0; h < f->nhosts; h++)
+        some |= f->hosts[h].basis != FIGURE_NO_STEPS;
     if (f->stats->nhosts == 0)
         missing(out, "nothing was read");
+    else if (f->nsteps)
+        missing(out, "what follows the profile's last step was not captured: choose more steps");
+    else if (some)
+        missing(out, "no step lies wholly in this range: choose a wider one, or steps");
     else
         missing(out, "the profile has no step markers, and no module ran twice: " CAPTURE_STEPS);
 }
@@ -276,7 +283,7 @@ static void input_figure(struct figures *f)
         for (uint32_t c = 0; c < f->hosts[h].ncores; c++) {
             const struct figure_core *core = &f->hosts[h].cores[c];
             for (uint32_t i = 0; core->kind != FIGURE_SPARSE_CORE && i < core->nsteps; i++) {
-                if (i + 1 == core->nsteps && core->nsteps > 1)
+                if (core->steps[i].last)
                     continue; /* what follows it was not captured */
                 input += (double)core->steps[i].input_ps;
                 span += (double)figure_length(core->steps[i].begin_ps, core->steps[i].until_ps);

@@ -44,6 +44,12 @@
  *
  *   peaks      peaks.h.
  *
+ * Range. Of a part that is cut to one (derive/cut.h): the window is the range, as far as the device
+ * was watched; busy, idle and waiting are what of them is inside; of ops, times are cut to the
+ * range and those count, with flops and bytes, that begin in it. Steps are those wholly inside, and
+ * what is known of each (its waiting until the next, too) is as of the whole profile, whose figures
+ * are made first and kept.
+ *
  * Ownership  Spans live as long as the part (figures_of), or the bytes (figures_open).
  * Errors     XP_BUSY: memory. XP_CORRUPT: bytes that figures_pack did not write. XP_BAD_REQUEST: an
  *            override that is none.
@@ -72,6 +78,7 @@ struct figure_step {
     uint64_t busy_ps, input_ps, wait_ps;
     uint64_t barrier_ps; /* of wait_ps, what is no busy time: between ops */
     bool whole;          /* its end is known */
+    bool last;           /* of several in the profile: what it waited for next was not captured */
 };
 
 /* Nothing ran on the core. */

@@ -241,7 +241,7 @@ static bool walk_line(struct core_walk *w, const struct part_line *line)
         if (k && w->busy.n > before)
             w->busy.n = figure_unite(w->busy.p, w->busy.n);
     }
-    if (line->nevents)
+    if (part_watched(line))
         widen(w->core, line->begin_ps, line->end_ps);
     return true;
 }
@@ -315,7 +315,7 @@ static enum xp_status core_events(struct core_walk *w, uint32_t plane)
             ok = walk_line(w, l->line) && (!gpu || walk_loose(w, l));
         else if (!gpu && xp_span_eq(name, XP_SPAN_LIT("XLA TraceMe")) && !l->line->derived)
             ok = walk_marks(w, l->line);
-        else if (!gpu && (tpu_is_steps(name) || tpu_is_modules(name)) && l->line->nevents)
+        else if (!gpu && (tpu_is_steps(name) || tpu_is_modules(name)) && part_watched(l->line))
             widen(w->core, l->line->begin_ps, l->line->end_ps);
     }
     w->busy.n = figure_unite(w->busy.p, w->busy.n);
@@ -438,33 +438,60 @@ static enum xp_status walk_core(struct core_walk *w, uint32_t plane)
     XP_TRY(core_events(w, plane));
     if (!find_input(w) || !find_barriers(w))
         return figure_busy(b->err);
-    fill_steps(w);
+    if (!b->whole)
+        fill_steps(w);
     w->core->busy_ps = length(&w->busy);
     w->core->wait_ps = length(&w->waits);
     w->core->input_ps = length(&w->infeeds);
     return keep_steps(b, &w->steps, w->core) ? XP_OK : figure_busy(b->err);
 }
 
-static enum xp_status core(struct figure_build *b, uint32_t plane, const struct vec *host_steps,
-                           struct figure_core *out)
+/* Of a range: the core's steps that are wholly inside, and all that is known of them. */
+static bool steps_inside(const struct figure_build *b, const struct figure_core *core,
+                         struct vec *steps)
 {
-    struct core_walk w = {.b = b, .core = out, .first = out == b->host->cores};
-    bool gpu = out->kind == FIGURE_GPU;
+    const struct figure_core *whole = &b->whole->cores[core - b->host->cores];
+    for (uint32_t i = 0; i < whole->nsteps; i++) {
+        const struct figure_step *from = &whole->steps[i];
+        if (from->begin_ps < b->part->range->t0_ps || from->end_ps > b->part->range->t1_ps)
+            continue;
+        struct figure_step *s = vec_push(steps, sizeof *s);
+        if (!s)
+            return false;
+        *s = *from;
+    }
+    return true;
+}
+
+static enum xp_status find_steps(struct figure_build *b, uint32_t plane,
+                                 const struct vec *host_steps, struct core_walk *w)
+{
+    bool gpu = w->core->kind == FIGURE_GPU;
     enum xp_status st = XP_OK;
+    if (b->whole)
+        return steps_inside(b, w->core, &w->steps) ? XP_OK : figure_busy(b->err);
     if (b->host->basis == FIGURE_MODULE_RUNS)
-        st = figure_module_steps(b, plane, &w.steps);
+        st = figure_module_steps(b, plane, &w->steps);
     else if (b->host->basis == FIGURE_MARKERS && !gpu)
-        st = figure_marked_steps(b, plane, &w.steps);
+        st = figure_marked_steps(b, plane, &w->steps);
     for (size_t i = 0; st == XP_OK && (gpu || b->host->basis == FIGURE_HOST_EVENTS) &&
                        b->host->basis != FIGURE_MODULE_RUNS && i < host_steps->n;
          i++) {
-        struct figure_step *s = vec_push(&w.steps, sizeof *s);
+        struct figure_step *s = vec_push(&w->steps, sizeof *s);
         if (s)
             *s = VEC(*host_steps, struct figure_step)[i];
         else
             st = figure_busy(b->err);
     }
-    figure_finish_steps(b, &w.steps, b->host->basis == FIGURE_MARKERS && !gpu);
+    figure_finish_steps(b, &w->steps, b->host->basis == FIGURE_MARKERS && !gpu);
+    return st;
+}
+
+static enum xp_status core(struct figure_build *b, uint32_t plane, const struct vec *host_steps,
+                           struct figure_core *out)
+{
+    struct core_walk w = {.b = b, .core = out, .first = out == b->host->cores};
+    enum xp_status st = find_steps(b, plane, host_steps, &w);
     if (st == XP_OK)
         st = walk_core(&w, plane);
     vec_free(&w.busy);
@@ -522,7 +549,7 @@ static enum xp_status find_inputs(struct figure_build *b)
 {
     struct vec spans = {0};
     bool ok = step_input_spans(b->d, &spans);
-    b->host->has_input = spans.n > 0;
+    b->host->has_input = spans.n > 0 || (b->whole && b->whole->has_input);
     for (size_t i = 0; ok && i < spans.n; i++) {
         const struct step_span *s = &VEC(spans, struct step_span)[i];
         struct figure_span *to = vec_push(&b->inputs, sizeof *to);
@@ -546,6 +573,12 @@ static enum xp_status choose_basis(struct figure_build *b, const uint32_t *plane
     for (uint32_t i = 0; st == XP_OK && i < h->ncores; i++)
         if (h->cores[i].kind != FIGURE_SPARSE_CORE)
             st = figure_count_modules(b, planes[i]);
+    if (st == XP_OK && b->whole) {
+        h->basis = b->whole->basis;
+        h->marker = b->whole->marker;
+        h->steps_cut = b->whole->steps_cut;
+        return XP_OK;
+    }
     if (st == XP_OK && !b->marker.n)
         st = tpu ? figure_marked_steps(b, planes[0], &marked)
                  : figure_host_steps(b, !h->ncores, host_steps);
@@ -570,7 +603,10 @@ static bool cpu_core(struct figure_build *b, struct vec *steps)
     struct figure_core *c = &b->host->cores[0];
     *c = (struct figure_core){.kind = FIGURE_CPU, .name = XP_SPAN_LIT("/host:CPU")};
     b->host->ncores = 1;
-    figure_finish_steps(b, steps, false);
+    if (b->whole && b->whole->ncores && !steps_inside(b, c, steps))
+        return false;
+    if (!b->whole)
+        figure_finish_steps(b, steps, false);
     for (size_t i = 0; i < steps->n; i++)
         c->input_ps += VEC(*steps, struct figure_step)[i].input_ps;
     if (steps->n)
@@ -623,7 +659,7 @@ static enum xp_status build(struct figure_build *b)
     if (st == XP_OK && !ndevices && !cpu_core(b, &host_steps))
         st = figure_busy(b->err);
     if (h->basis == FIGURE_HOST_EVENTS)
-        h->marker_runs = host_steps.n;
+        h->marker_runs = b->whole ? b->whole->marker_runs : host_steps.n;
     vec_free(&host_steps);
     if (st == XP_OK && !keep_lists(b))
         st = figure_busy(b->err);
@@ -631,11 +667,12 @@ static enum xp_status build(struct figure_build *b)
 }
 
 static enum xp_status look(struct part *p, const struct derive *d, struct xp_span marker,
-                           struct xp_arena *a, struct figure_host *out, struct xp_error *err)
+                           const struct figure_host *whole, struct xp_arena *a,
+                           struct figure_host *out, struct xp_error *err)
 {
     struct xp_error own = {0};
     struct figure_build b = {
-        .part = p, .d = d, .marker = marker, .host = out, .err = err ? err : &own};
+        .part = p, .d = d, .marker = marker, .whole = whole, .host = out, .err = err ? err : &own};
     *out = (struct figure_host){.start_wall_ns = p->start_wall_ns};
     b.scratch = xp_arena_new(NULL);
     xp_bump_init(&b.bump, a);
@@ -653,7 +690,7 @@ static enum xp_status make(struct part *p, const struct derive *d, void **kept,
     struct figure_host *h = xp_arena_zalloc(p->arena, sizeof *h);
     if (!h)
         return figure_busy(err);
-    XP_TRY(look(p, d, (struct xp_span){0}, p->arena, h, err));
+    XP_TRY(look(p, d, (struct xp_span){0}, NULL, p->arena, h, err));
     *kept = h;
     return XP_OK;
 }
@@ -663,9 +700,14 @@ enum xp_status figures_of(struct part *p, struct xp_span host, struct xp_span ma
 {
     const struct derive *d;
     void *kept = NULL;
-    if (marker.n) {
+    if (p->range) {
+        struct figure_host whole;
+        XP_TRY(figures_of(p->range->whole, host, marker, a, &whole, err));
         XP_TRY(derive_groups_get(p, &d, err));
-        XP_TRY(look(p, d, marker, a, out, err));
+        XP_TRY(look(p, d, marker, &whole, a, out, err));
+    } else if (marker.n) {
+        XP_TRY(derive_groups_get(p, &d, err));
+        XP_TRY(look(p, d, marker, NULL, a, out, err));
     } else {
         XP_TRY(derive_keep(p, DERIVE_KEPT_FIGURES, make, &kept, err));
         *out = *(const struct figure_host *)kept;

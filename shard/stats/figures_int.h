@@ -16,6 +16,7 @@ struct figure_build {
     const struct derive *d;
     struct xp_span marker;
     struct figure_host *host;
+    const struct figure_host *whole; /* of a part that is cut to a range: the whole one's */
     struct xp_bump bump;
     struct xp_arena *scratch;
     struct vec inputs;  /* struct figure_span, united */

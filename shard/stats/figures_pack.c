@@ -66,7 +66,7 @@ static void pack_step(const struct figure_step *s, struct xp_buf *b)
     xp_pb_put_u64(b, STEP_INPUT, s->input_ps);
     xp_pb_put_u64(b, STEP_WAIT, s->wait_ps);
     xp_pb_put_u64(b, STEP_BARRIER, s->barrier_ps);
-    xp_pb_put_u64(b, STEP_WHOLE, s->whole);
+    xp_pb_put_u64(b, STEP_WHOLE, (uint64_t)s->whole | (uint64_t)s->last << 1);
 }
 
 static void pack_core(const struct figure_core *c, struct xp_buf *b)
@@ -179,7 +179,8 @@ static void unpack_step(struct reader *r, struct xp_span bytes, struct figure_st
     s->input_ps = (uint64_t)signed_of[STEP_INPUT];
     s->wait_ps = (uint64_t)signed_of[STEP_WAIT];
     s->barrier_ps = (uint64_t)signed_of[STEP_BARRIER];
-    s->whole = signed_of[STEP_WHOLE];
+    s->whole = signed_of[STEP_WHOLE] & 1;
+    s->last = signed_of[STEP_WHOLE] & 2;
     r->bad |= p.bad;
 }
 

@@ -141,7 +141,7 @@ static enum xp_status count_modules(struct figure_build *b, uint32_t plane)
         struct figure_module *m = module_of(b, derive_event_name(&eye, &ev, NULL));
         if (!m || !m->name.p)
             return figure_busy(b->err);
-        m->runs++;
+        m->runs += part_begins(b->part, e.at, ev.begin_ps);
         m->total_ps += ps;
         m->min_ps = ps < m->min_ps ? ps : m->min_ps;
         m->max_ps = ps > m->max_ps ? ps : m->max_ps;
@@ -265,6 +265,7 @@ void figure_finish_steps(struct figure_build *b, struct vec *steps, bool device_
             v[i].number = number_of(v[i].name, (int64_t)i);
         v[i].until_ps = i + 1 < n ? v[i + 1].begin_ps : v[i].end_ps;
         v[i].whole = !device_marked || i + 1 < n || n == 1 || b->host->steps_cut;
+        v[i].last = i && i + 1 == n;
         if (device_marked && figure_length(v[i].end_ps, v[i].until_ps) >
                                  figure_length(v[i].begin_ps, v[i].end_ps) / 50)
             v[i].until_ps = v[i].end_ps;

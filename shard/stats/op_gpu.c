@@ -27,6 +27,7 @@ struct gpu_walk {
     struct run run;
     struct xp_span name; /* of the plane */
     int64_t now_ps;      /* begin of the event that is looked at */
+    bool begins;         /* in the range that is looked at: it counts as one */
     struct gpu_kernels *kernels;
 };
 
@@ -79,6 +80,9 @@ static bool end_run(struct gpu_walk *w)
     op.flops = n * flops;
     op.model_flops = model > 0 ? n * model : op.flops;
     op.bytes = r->occurrences * (op.bytes ? op.bytes : r->bytes);
+    op.run_flops = n * op.run_flops;
+    op.run_model_flops = n * op.run_model_flops;
+    op.run_bytes = r->occurrences * op.run_bytes;
     op.memory = (struct op_memory){0};
     op_memory_add(&op.memory, &r->op.memory, r->occurrences);
     *r = (struct run){0};
@@ -106,7 +110,7 @@ static enum xp_status instruction(struct gpu_walk *w, const struct side_cursor *
         r->op.first_plane = w->name;
         r->eager = number(side_get(side, STAT_IS_EAGER)) != 0;
     }
-    r->occurrences++;
+    r->occurrences += w->begins;
     r->time_ps += time_ps;
     if ((s = side_get(side, STAT_VDD_ENERGY_J)) && s->type == SIDE_DOUBLE)
         r->energy_j += xp_pb_double(s->num);
@@ -121,7 +125,7 @@ static bool framework_kernel(struct gpu_walk *w, const struct side_cursor *side,
                              struct xp_span full, struct xp_span kernel, uint64_t time_ps)
 {
     struct framework_op fop = framework_op_parse(full);
-    struct op_metrics op = {.occurrences = 1, .time_ps = time_ps, .self_ps = time_ps};
+    struct op_metrics op = {.occurrences = w->begins, .time_ps = time_ps, .self_ps = time_ps};
     struct xp_buf name;
     xp_buf_init(&name, (size_t)1 << 20);
     xp_buf_span(&name, fop.name);
@@ -165,6 +169,7 @@ static enum xp_status event(struct gpu_walk *w, const struct side_cursor *side,
             .equation = text_of(b, side_get(side, STAT_EQUATION)),
             .hlo = known,
             .ns = time_ps / 1000,
+            .begins = w->begins,
         };
         if (!gpu_kernel_add(w->kernels, &launch))
             return op_busy(b);
@@ -201,10 +206,25 @@ static enum xp_status line(struct gpu_walk *w, const struct derive_line *dl)
             w->last_ps = e.end_ps;
         w->any = true;
         w->now_ps = ev.begin_ps;
+        w->begins = part_begins(w->b->part, e.at, ev.begin_ps);
         if (side_find(&side, e.at))
             XP_TRY(event(w, &side, &ev, derive_group(&eye, &ev)));
     }
     return end_run(w) ? XP_OK : op_busy(w->b);
+}
+
+/* Of a range the device's time is the range, as far as its streams were watched. */
+static void range_span(struct gpu_walk *w, const struct derive_plane *dp)
+{
+    w->any = false;
+    for (uint32_t k = 0; k < dp->nlines; k++) {
+        const struct part_line *l = w->b->d->lines[dp->first_line + k].line;
+        if (l->derived || !part_watched(l))
+            continue;
+        w->first_ps = w->any && w->first_ps < l->begin_ps ? w->first_ps : l->begin_ps;
+        w->last_ps = w->any && w->last_ps > l->end_ps ? w->last_ps : l->end_ps;
+        w->any = true;
+    }
 }
 
 static enum xp_status plane(struct op_build *b, uint32_t i, struct gpu_kernels *kernels)
@@ -217,6 +237,8 @@ static enum xp_status plane(struct op_build *b, uint32_t i, struct gpu_kernels *
         if (!dl->line->derived)
             st = line(&w, dl);
     }
+    if (b->part->range)
+        range_span(&w, dp);
     uint64_t total = w.any && w.last_ps ? (uint64_t)w.last_ps - (uint64_t)w.first_ps : 0;
     if (st == XP_OK && !op_add_idle(&w.ops, &b->stats->device, total, w.op_ps))
         st = op_busy(b);

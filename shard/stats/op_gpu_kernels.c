@@ -262,7 +262,7 @@ static void attribute(const struct gpu_launch *l, struct op_kernel *x)
 
 bool gpu_kernel_add(struct gpu_kernels *k, const struct gpu_launch *l)
 {
-    struct op_kernel x = {.name = l->name, .occurrences = 1};
+    struct op_kernel x = {.name = l->name, .occurrences = l->begins};
     x.total_ns = x.min_ns = x.max_ns = l->ns;
     x.tensor_core = gpu_kernel_uses_tensor_core(l->name);
     gpu_launch_params(l->details, &x);
@@ -274,7 +274,7 @@ bool gpu_kernel_add(struct gpu_kernels *k, const struct gpu_launch *l)
         struct op_kernel *o = &VEC(k->kernels, struct op_kernel)[k->slots[at] - 1];
         if (op_kernel_compare(o, &x))
             continue;
-        o->occurrences++;
+        o->occurrences += l->begins;
         o->total_ns += l->ns;
         o->min_ns = l->ns < o->min_ns ? l->ns : o->min_ns;
         o->max_ns = l->ns > o->max_ns ? l->ns : o->max_ns;

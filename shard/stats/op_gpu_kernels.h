@@ -29,6 +29,7 @@ struct gpu_launch {
     struct xp_span name, details, tf_op, equation;
     const struct gpu_instruction *hlo; /* NULL: none */
     uint64_t ns;
+    bool begins; /* in the range that is looked at: it counts as one */
 };
 
 void gpu_kernels_init(struct gpu_kernels *k, struct op_build *b);

@@ -23,6 +23,7 @@ struct activity {
     uint64_t ps;
     uint32_t number; /* of the run, in its thread */
     bool end, eager;
+    bool begins; /* in the range that is looked at: it counts as one */
     struct host_op op;
 };
 
@@ -134,6 +135,7 @@ static bool add_run(struct host_walk *w, const struct plane_event *ev, const str
 {
     struct activity a = {
         .ps = (uint64_t)ev->begin_ps, .number = ++*number, .eager = eager, .op = *op};
+    a.begins = part_begins(w->b->part, ev->at, ev->begin_ps);
     for (int end = 0; end < 2; end++) {
         struct activity *to = vec_push(&w->activities, sizeof *to);
         if (!to)
@@ -216,7 +218,7 @@ static bool end_run(struct host_walk *w, const struct activity *a, uint64_t *op_
     if (!m->category.n)
         m->category = a->op.type;
     m->eager |= a->eager;
-    m->occurrences++;
+    m->occurrences += a->begins;
     m->time_ps += time;
     m->self_ps += self;
     *op_ps += self;

@@ -11,6 +11,7 @@ struct frame {
     uint64_t inside_ps, grouped_inside_ps; /* direct children; those that have a group */
     int64_t group;
     uint32_t name;
+    bool begins; /* in the range that is looked at: it counts as one */
 };
 
 /* Events of one metadata in one group. */
@@ -164,12 +165,12 @@ static bool pop(struct walk *w)
     if (!s)
         return false;
     uint64_t time = f->end_ps - f->begin_ps;
-    s->occurrences++;
+    s->occurrences += f->begins;
     s->time_ps += time;
     s->normalized_ps += time;
     s->self_ps += time - f->inside_ps;
     if (f->group != DERIVE_NO_GROUP) {
-        s->grouped++;
+        s->grouped += f->begins;
         s->step_self_ps += time - f->grouped_inside_ps;
     }
     return true;
@@ -316,6 +317,7 @@ static bool walk_ops(struct walk *w, const struct derive_line *dl, struct tpu_du
         struct frame f = {.begin_ps = ev.device_begin_ps,
                           .end_ps = ev.device_end_ps,
                           .name = ev.name,
+                          .begins = part_begins(w->b->part, ev.at, ev.begin_ps),
                           .group = derive_group(&eye, &de)};
         if (ev.name >= w->metas.n)
             continue;
@@ -326,7 +328,7 @@ static bool walk_ops(struct walk *w, const struct derive_line *dl, struct tpu_du
         if (w->metas.v[ev.name].op.provenance.n && ev.begin_ps >= 0)
             note_span(w, (uint64_t)ev.begin_ps, (uint64_t)ev.end_ps);
         note_duty(duty, &it, &ev, &w->metas.v[ev.name]);
-        ok = push(w, &f) && (!it.has_stats || note_stats(w, &it.side, &f));
+        ok = push(w, &f) && (!it.has_stats || !f.begins || note_stats(w, &it.side, &f));
     }
     ok = ok && !it.failed;
     while (ok && w->stack.n)
@@ -340,8 +342,15 @@ static bool walk_ops(struct walk *w, const struct derive_line *dl, struct tpu_du
 
 static void note_modules(struct tpu_duty *duty, const struct part_line *line)
 {
-    if (line->nevents)
+    if (part_watched(line))
         tpu_duty_widen(duty, line->begin_ps, line->end_ps);
+}
+
+/* Of a range the core's time is the range, as far as the line was watched. */
+static void note_range(struct walk *w, const struct part_line *line)
+{
+    if (w->b->part->range && part_watched(line))
+        note_span(w, (uint64_t)line->begin_ps, (uint64_t)line->end_ps);
 }
 
 /* Steps only widen the core's time. */
@@ -400,7 +409,7 @@ static bool core_ops(struct walk *w)
     uint64_t op_ps = 0;
     for (uint32_t i = 0; i < w->metas.n; i++) {
         struct op_metrics op, *to;
-        if (!w->all[i].occurrences || !w->metas.v[i].counted)
+        if ((!w->all[i].occurrences && !w->all[i].time_ps) || !w->metas.v[i].counted)
             continue;
         op_of(w, i, &w->all[i], &op);
         if (w->offload[i])
@@ -438,7 +447,13 @@ enum xp_status tpu_tensor_core(struct op_build *b, uint32_t plane,
             ok = walk_steps(&w, dl, dp->tensor_core && xp_span_eq(name, XP_SPAN_LIT("Steps")));
         else if (tpu_is_modules(name))
             note_modules(duty, dl->line);
+        if (tpu_is_ops(name) && b->part->range)
+            note_modules(duty, dl->line);
+        if (tpu_is_ops(name) || tpu_is_steps(name))
+            note_range(&w, dl->line);
     }
+    if (b->part->range && w.first_ps > w.last_ps)
+        w.first_ps = w.last_ps;
     ok = ok && st == XP_OK && core_ops(&w) && tpu_steps_keep(b, &w.steps, &w.metas, core);
     walk_fini(&w);
     if (st == XP_OK && !ok)

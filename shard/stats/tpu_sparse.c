@@ -11,12 +11,14 @@ struct module {
 struct op_frame {
     uint64_t begin_ps, end_ps, inside_ps;
     uint32_t name;
+    bool begins; /* in the range that is looked at */
 };
 
 /* One run of one op. */
 struct record {
     uint64_t core, start;
     bool module; /* no op: the module's own time */
+    bool begins;
     uint64_t time_ps, self_ps;
     struct op_metrics *op; /* as metadata say; scratch */
     uint64_t symbol;
@@ -68,8 +70,13 @@ static bool sparse_pop(struct sparse_walk *w, struct module *m)
     if (!r)
         return false;
     uint64_t time = f->end_ps - f->begin_ps;
-    *r = (struct record){m->core,   m->start,    false, time, time - f->inside_ps,
-                         &meta->op, meta->symbol};
+    *r = (struct record){.core = m->core,
+                         .start = m->start,
+                         .begins = f->begins,
+                         .time_ps = time,
+                         .self_ps = time - f->inside_ps,
+                         .op = &meta->op,
+                         .symbol = meta->symbol};
     return true;
 }
 
@@ -84,7 +91,8 @@ static bool sparse_push(struct sparse_walk *w, struct module *m, const struct tp
         v[m->stack.n - 1].inside_ps += ev->device_end_ps - ev->device_begin_ps;
     struct op_frame *top = vec_push(&m->stack, sizeof *top);
     if (top)
-        *top = (struct op_frame){ev->device_begin_ps, ev->device_end_ps, 0, ev->name};
+        *top = (struct op_frame){ev->device_begin_ps, ev->device_end_ps, 0, ev->name,
+                                 part_begins(w->b->part, ev->at, ev->begin_ps)};
     return top != NULL;
 }
 
@@ -127,7 +135,8 @@ static bool in_step(struct sparse_walk *w, const struct tpu_event *ev, int64_t g
     struct op_frame *top = vec_push(&w->stack, sizeof *top);
     if (!top)
         return false;
-    *top = (struct op_frame){ev->device_begin_ps, ev->device_end_ps, (uint64_t)group, ev->name};
+    *top =
+        (struct op_frame){ev->device_begin_ps, ev->device_end_ps, (uint64_t)group, ev->name, true};
     return !meta->counted || tpu_steps_add(&w->steps, group, &op);
 }
 
@@ -196,7 +205,8 @@ static bool end_modules(struct sparse_walk *w)
         struct record *r = vec_push(w->records, sizeof *r);
         if (!r)
             return false;
-        *r = (struct record){m->core, m->start, true, m->end_ps - m->begin_ps, 0, NULL, 0};
+        *r = (struct record){
+            .core = m->core, .start = m->start, .module = true, .time_ps = m->end_ps - m->begin_ps};
     }
     return true;
 }
@@ -208,7 +218,7 @@ static bool sparse_lines(struct sparse_walk *w, const struct derive_plane *dp,
     for (uint32_t i = 0; i < dp->nlines; i++) {
         if (!xp_span_eq(lines[i].name, XP_SPAN_LIT("Sparse Core Modules")))
             continue;
-        if (lines[i].line->nevents)
+        if (part_watched(lines[i].line))
             tpu_duty_widen(duty, lines[i].line->begin_ps, lines[i].line->end_ps);
         if (!find_modules(w->b, &lines[i], &w->modules))
             return false;
@@ -267,7 +277,7 @@ static bool make_part(struct op_build *b, const struct record *r, size_t n, stru
             continue;
         }
         struct op_metrics one = *r[i].op, *to;
-        one.occurrences = 1;
+        one.occurrences = r[i].begins;
         one.time_ps = r[i].time_ps;
         one.self_ps = r[i].self_ps;
         one.core_type = OP_CORE_SPARSE;

@@ -123,6 +123,21 @@ bool line_next(struct line_cursor *c, struct lane_event *ev, uint32_t *lane)
     return true;
 }
 
+bool part_carried(const struct part_range *r, uint64_t at)
+{
+    size_t lo = 0, hi = r->ncarried;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (r->carried[mid] == at)
+            return true;
+        if (r->carried[mid] < at)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return false;
+}
+
 /* --- reading what stayed in the file --- */
 
 enum xp_status part_read(const struct part *p, uint64_t at, uint64_t len, uint64_t max,

@@ -83,6 +83,14 @@ struct part_plane {
 
 enum part_state { PART_WAITING, PART_LOADING, PART_READY, PART_FAILED };
 
+/* Of a part that is cut to a range (derive/cut.h). */
+struct part_range {
+    struct part *whole;
+    int64_t t0_ps, t1_ps;    /* session time */
+    const uint64_t *carried; /* events that begin before it, by `at` */
+    size_t ncarried;
+};
+
 struct part {
     struct xp_arena *arena;
     struct xp_reader *reader;  /* of the object; inflated if it was compressed */
@@ -110,7 +118,8 @@ struct part {
     bool device_later;         /* lines' device times stayed in the file: device_times_get */
     _Atomic bool device_known; /* ... and were read since */
     pthread_mutex_t device_lock;
-    void *derived; /* owned by derive/, see derive.h; dropped with the part */
+    const struct part_range *range; /* NULL: all of it */
+    void *derived;                  /* owned by derive/, see derive.h; dropped with the part */
     void (*derived_free)(void *);
 };
 
@@ -123,6 +132,19 @@ static inline bool plane_ready(const struct part_plane *p)
 static inline bool part_ready(const struct part *p)
 {
     return atomic_load_explicit(&((struct part *)p)->state, memory_order_acquire) == PART_READY;
+}
+
+bool part_carried(const struct part_range *r, uint64_t at);
+/* Does the event, which is there, begin there too, so that it counts as one? Session time. */
+static inline bool part_begins(const struct part *p, uint64_t at, int64_t begin_ps)
+{
+    return !p->range || begin_ps != p->range->t0_ps || !part_carried(p->range, at);
+}
+
+/* Was anything to be seen on the line, be it not in the range? */
+static inline bool part_watched(const struct part_line *line)
+{
+    return line->nevents || line->begin_ps != line->end_ps;
 }
 
 /* Closes the reader, drops what derive/ made and all memory: on a worker. NULL is fine. */

@@ -242,3 +242,25 @@ bool side_pen_end(struct side_pen *pen, struct xp_arena *scratch, struct xp_bump
     side_pen_reset(pen);
     return true;
 }
+
+bool side_pick(const struct side *side, const uint64_t *at, size_t n, struct side_pen **pen,
+               struct xp_arena *scratch, struct xp_bump *out, const struct side **picked)
+{
+    struct side_cursor c;
+    bool any = false;
+    *picked = NULL;
+    if (!*pen) {
+        if (!(*pen = xp_arena_alloc(scratch, sizeof **pen)))
+            return false;
+        side_pen_init(*pen);
+    }
+    side_open(&c, side);
+    for (size_t i = 0; i < n; i++) {
+        if ((i && at[i] == at[i - 1]) || !side_find(&c, at[i]))
+            continue;
+        any = true;
+        if (!side_pen_add(*pen, at[i], c.stats, c.n, scratch, out))
+            return false;
+    }
+    return !any || side_pen_end(*pen, scratch, out, picked);
+}

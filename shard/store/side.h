@@ -53,6 +53,12 @@ bool side_find(struct side_cursor *c, uint64_t at);
 /* Of the stats found last, the one of this kind; NULL if there is none. */
 const struct side_stat *side_get(const struct side_cursor *c, enum stat_kind kind);
 
+/* A stream of the stats of these events only; at: ascending. *picked is NULL if they have none.
+ * *pen: NULL at first, then for side after side. False when an arena is spent. */
+struct side_pen;
+bool side_pick(const struct side *side, const uint64_t *at, size_t n, struct side_pen **pen,
+               struct xp_arena *scratch, struct xp_bump *out, const struct side **picked);
+
 const char *stat_kind_name(enum stat_kind kind);
 enum stat_kind stat_kind_of(struct xp_span name); /* STAT_NOT_KEPT */
 

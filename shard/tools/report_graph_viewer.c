@@ -518,6 +518,7 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
 
 const struct tool_report report_graph_viewer = {
     .question = "What surrounds an op, and where does its layout change?",
+    .whole = true,
     .map = map,
     .merge = facts_merge,
     .write = write_report,

@@ -294,6 +294,7 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
 
 const struct tool_report report_memory_viewer = {
     .question = "Which buffers make up a program's peak, and could padding or lifetimes save some?",
+    .whole = true,
     .map = map,
     .merge = facts_merge,
     .write = write_report,

@@ -160,7 +160,7 @@ enum xp_status report_modules_put(struct facts_out *f, const struct tool_host *h
     struct report_module *pick = is_named(args) ? asked_for(&l, args) : l.n ? &l.v[0] : NULL;
     if (pick) {
         struct tool_arg name = {XP_SPAN_LIT("module_name"), pick->name};
-        struct tool_args by_name = {&name, 1, false};
+        struct tool_args by_name = {.args = &name, .n = 1};
         enum xp_status st = modules_find(host, 1, &by_name, a, &proto, &own);
         if (st == XP_OK)
             st = hlo_decode(proto, a, m, &own);

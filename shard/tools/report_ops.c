@@ -46,12 +46,13 @@ enum xp_status op_view_open(struct op_view *v, const struct figures *f, const st
         return busy(err);
     for (uint32_t i = 0; i < db->n; i++) {
         const struct op_metrics *m = &db->ops[i];
-        if (op_is_idle(m) || !m->occurrences)
+        if (op_is_idle(m) || (!m->occurrences && !m->time_ps))
             continue;
         v->rows[v->n++] = (struct op_row){m, NULL};
         v->total_ps += m->self_ps;
         for (uint32_t k = 0; k < sparse_ops(m); k++)
-            if (m->children[k].occurrences && m->children[k].core_type == OP_CORE_SPARSE)
+            if ((m->children[k].occurrences || m->children[k].time_ps) &&
+                m->children[k].core_type == OP_CORE_SPARSE)
                 v->rows[v->n++] = (struct op_row){&m->children[k], m};
     }
     return XP_OK;
@@ -197,7 +198,8 @@ static void op_row(void *ctx, uint64_t i, struct report_cell *c)
     }
     c[COL_TIME] = report_of_u64(m->time_ps);
     c[COL_COUNT] = report_of_u64(m->occurrences);
-    c[COL_MEAN] = report_of_u64(m->time_ps / m->occurrences);
+    if (m->occurrences)
+        c[COL_MEAN] = report_of_u64(m->time_ps / m->occurrences);
     c[COL_FLOP_RATE] = u.flop_rate;
     c[COL_FLOP_USE] = u.flop_use;
     c[COL_HBM_RATE] = u.hbm_rate;

@@ -170,7 +170,7 @@ static bool choose_dots(struct view *v, const struct op_db *db, struct xp_arena 
     for (uint32_t i = 0; v->dots && i < db->n; i++) {
         const struct op_metrics *m = v->dots[i];
         struct op_use u;
-        if (op_is_idle(m) || !m->occurrences)
+        if (op_is_idle(m) || (!m->occurrences && !m->time_ps))
             continue;
         op_use_of(v->ops.f, m, &u);
         if (v->ndots < DOTS && u.intensity.kind == REPORT_DOUBLE &&

@@ -203,6 +203,7 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
 
 static const struct tool_report report_tools = {
     .question = "Which tools have something to say about this run?",
+    .whole = true,
     .map = map_host,
     .merge = merge_hosts,
     .write = write_report,

@@ -95,6 +95,7 @@ enum xp_status tool_report_run(const struct tool *t, const struct report_host *h
                              .title = title_of(t),
                              .question = t->report->question,
                              .csv = args->csv,
+                             .range = args->range,
                              .hosts = hosts,
                              .nhosts = (uint32_t)n};
     struct report r;

@@ -29,6 +29,7 @@ struct tool_args {
     } * args;
     size_t n;
     bool csv;
+    const struct report_range *range; /* of a report: NULL, all of the run */
 };
 
 /* The first value of name; false when absent. */
@@ -44,6 +45,7 @@ struct tool_host {
  * early or that XProf would not read is a host like others. NULL: the tool's own. */
 struct tool_report {
     const char *question; /* what a user comes for */
+    bool whole;           /* about programs, not about times: no range changes it (range.h) */
     enum xp_status (*map)(const struct tool_host *host, const struct tool_args *args,
                           struct xp_arena *a, struct xp_span *partial, struct xp_error *err);
     enum xp_status (*merge)(struct xp_span x, struct xp_span y, struct xp_arena *a,

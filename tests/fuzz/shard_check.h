@@ -208,7 +208,7 @@ static void ask_modules(struct part *p)
                            {xp_span_str("type"), {0}},
                            {xp_span_str("node_name"), xp_span_str("fusion")},
                            {xp_span_str("graph_width"), xp_span_str("3")}};
-    struct tool_args args = {v, 4, false};
+    struct tool_args args = {.args = v, .n = 4};
     int asked = 0;
     for (uint32_t i = 0; i < p->nplanes; i++) {
         const struct part_plane *pl = &p->planes[i];
@@ -259,7 +259,7 @@ static void ask_tools(struct part *p, uint8_t a0, uint8_t a1)
         {xp_span_str(a0 & 64 ? "search_prefix" : "full_dma"), xp_span_str(a0 & 64 ? "f" : "true")},
         {xp_span_str("format"), xp_span_str(a0 & 32 ? "pb" : "json")},
     };
-    struct tool_args whole = {v, 0, false}, part = {v, 5, false};
+    struct tool_args whole = {.args = v, .n = 0}, part = {.args = v, .n = 5};
     for (size_t i = 0; i < TOOLS; i++) {
         const struct tool *t = tool_find(xp_span_str(tool_ids[i]));
         XP_ASSERT(t);
