@@ -72,6 +72,25 @@ void api_projects(struct ask *ask)
     ask_json(ask, &body);
 }
 
+void api_me(struct ask *ask)
+{
+    static const char *const kinds[] = {"nobody", "local", "user", "link"};
+    const struct who *who = ask->who;
+    struct xp_buf body;
+    struct xp_json j;
+
+    xp_buf_init(&body, JSON_MAX);
+    xp_json_init(&j, &body);
+    xp_json_obj(&j);
+    key_str(&j, "kind", kinds[who->kind]);
+    key_str(&j, "name", who_name(who));
+    key_str(&j, "email", who->email[0] ? who->email : NULL);
+    key_str(&j, "auth", gate_mode_name(ask->app->gate));
+    key_bool(&j, "login", gate_has_login(ask->app->gate));
+    xp_json_obj_end(&j);
+    ask_json(ask, &body);
+}
+
 /* --- runs --- */
 
 static const char *run_state(const struct run *r)

@@ -5,6 +5,7 @@
 
 #include "server/ask.h"
 
+void api_me(struct ask *ask);
 void api_projects(struct ask *ask);
 void api_runs(struct ask *ask);
 void api_run(struct ask *ask);

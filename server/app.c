@@ -10,8 +10,10 @@
 #include "server/ask.h"
 #include "server/events.h"
 #include "server/links.h"
+#include "server/login.h"
 #include "server/metrics.h"
 #include "server/pages.h"
+#include "server/ratelimit.h"
 #include "server/stock.h"
 #include "server/upstream.h"
 #include "server/warm.h"
@@ -20,6 +22,10 @@
 /* Of the memory there is, the share for profiles; the rest is for buffers, answers and the
  * system's page cache. */
 #define BUDGET_SHARE 0.6
+
+/* Requests a second, where there are identities: of one, and of one address without. */
+#define RATE_WHO 200
+#define RATE_ADDRESS 20
 
 /* For the small objects of share links. */
 #define LINKS_BUCKET_MEMORY ((size_t)4 << 20)
@@ -103,6 +109,26 @@ static enum xp_status open_links(const struct options *o, struct links **out, st
     return links_new(&(struct links_config){o->link_keys, o->state, &bucket}, out, err);
 }
 
+/* Who comes in: the gate, and what is told and limited there. */
+static enum xp_status open_gate(const struct options *o, struct app *app, struct xp_error *err)
+{
+    XP_TRY(gate_new(o, &app->gate, err));
+    bool open = gate_is_open(app->gate);
+    double who = o->rate_limit >= 0 ? (double)o->rate_limit : open ? 0 : RATE_WHO;
+    double address = o->rate_limit_address >= 0 ? (double)o->rate_limit_address : RATE_ADDRESS;
+    app->by_who = ratelimit_new(who);
+    app->by_address = ratelimit_new(open ? 0 : address);
+    return open && !o->audit_log ? XP_OK : audit_open(o->audit_log, &app->audit, err);
+}
+
+static void close_gate(struct app *app)
+{
+    gate_free(app->gate);
+    ratelimit_free(app->by_who);
+    ratelimit_free(app->by_address);
+    audit_close(app->audit);
+}
+
 enum xp_status app_new(const struct options *o, const char *version, struct xp_workers *workers,
                        struct app **out, struct xp_error *err)
 {
@@ -113,8 +139,10 @@ enum xp_status app_new(const struct options *o, const char *version, struct xp_w
     app->version = version;
     app->peaks = o->peaks;
     app->started_ns = xp_now_ns();
-    struct projects_config config = {o->logdir, o->projects, o->default_project};
-    enum xp_status status = projects_new(&config, &app->projects, err);
+    enum xp_status status = open_gate(o, app, err);
+    struct projects_config config = {o->logdir, o->projects, o->default_project, app->audit};
+    if (status == XP_OK)
+        status = projects_new(&config, &app->projects, err);
     if (status == XP_OK && o->ui)
         status = stock_open(o->ui + strlen("stock="), &app->stock, err);
     if (status == XP_OK && o->rpc_key)
@@ -124,6 +152,7 @@ enum xp_status app_new(const struct options *o, const char *version, struct xp_w
     if (status == XP_OK && o->link_keys)
         status = open_links(o, &app->links, err);
     if (status != XP_OK) {
+        close_gate(app);
         links_free(app->links);
         projects_free(app->projects);
         stock_free(app->stock);
@@ -150,6 +179,7 @@ void app_free(struct app *app)
 {
     if (!app)
         return;
+    gate_settle(app->gate);
     while (atomic_load(&app->asks) > 0)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     events_free(app->events);
@@ -159,6 +189,7 @@ void app_free(struct app *app)
     warm_free(app->warm);
     links_free(app->links);
     projects_free(app->projects);
+    close_gate(app);
     stock_free(app->stock);
     metrics_free(app->metrics);
     free(app);
@@ -277,21 +308,68 @@ static void take_project(struct way *w, const struct project *p)
     w->project = p;
 }
 
+static void tell(const struct way *w, const char *what, const char *outcome, const char *detail)
+{
+    char address[GATE_ADDRESS_MAX];
+    if (!w->app->audit)
+        return;
+    gate_address(w->app->gate, w->ex, address);
+    audit(w->app->audit, &(struct audit_event){.what = what,
+                                               .who = who_name(w->who),
+                                               .project = w->project ? w->project->name : NULL,
+                                               .outcome = outcome,
+                                               .detail = detail,
+                                               .address = address});
+}
+
+/* What may be there, but not for the asker: who has not said who it is may do so. */
+static void no_project(const struct way *w, const char *text)
+{
+    if (w->who->kind == WHO_NOBODY)
+        gate_challenge(w->app->gate, w->ex, NULL);
+    else
+        problem(w->ex, XP_NOT_FOUND, text);
+}
+
+/* Whether a request that changes something comes from whom it seems to; else it is answered. */
+static bool is_own(const struct way *w, const struct route *route, bool compatible)
+{
+    struct http_answer a;
+    struct xp_error err = {0};
+    bool post = http_request(w->ex)->method == HTTP_POST;
+    if ((method_of(w->ex) == METHOD_READ && route->right < RIGHT_EDIT) ||
+        gate_is_own(w->app->gate, w->ex, post && !compatible, &err) == XP_OK)
+        return true;
+    tell(w, route->path, "refused", err.text);
+    http_answer_problem(&a, &err);
+    http_answer(w->ex, &a);
+    return false;
+}
+
 /* Whether the asker may use the route; else it is answered. */
 static bool may(const struct way *w, const struct route *route, bool compatible)
 {
-    if (route->right == RIGHT_NONE || w->right >= route->right)
-        return true;
+    if (route->right == RIGHT_NONE && w->who->kind == WHO_NOBODY && route->fn != api_me) {
+        gate_challenge(w->app->gate, w->ex, NULL);
+        return false;
+    }
+    if (route->right == RIGHT_NONE || w->right >= route->right) {
+        if (route->right >= RIGHT_EDIT)
+            tell(w, route->path, "ok", NULL);
+        return is_own(w, route, compatible);
+    }
     if (w->by_link) {
         if (links_cover(&w->link, route, compatible, http_request(w->ex)->query))
             return true;
         problem(w->ex, XP_DENIED, "the link that you came by does not show that");
         return false;
     }
-    if (!w->project)
-        problem(w->ex, XP_NOT_FOUND, "there is no such project here: they are /p/<project>/");
-    else
-        problem(w->ex, XP_DENIED, "this takes another right in the project than you have");
+    if (!w->project) {
+        no_project(w, "there is no such project here: they are /p/<project>/");
+        return false;
+    }
+    tell(w, route->path, "refused", "the right is missing");
+    problem(w->ex, XP_DENIED, "this takes another right in the project than you have");
     return false;
 }
 
@@ -327,13 +405,21 @@ static bool plugin(const struct way *w, struct xp_span path)
     return xprof(w, path) || (is_read(w->ex) && stock && stock_answer(stock, w->ex, path, true));
 }
 
+/* Our pages' own code and looks, which are no secret: they are answered to whoever asks. */
+static bool is_asset(const struct http_exchange *ex, struct xp_span path)
+{
+    return is_read(ex) && xp_span_starts(path, XP_SPAN_LIT("assets/"));
+}
+
 /* What lies below /p/<project>/. */
 static void below_project(const struct way *w, struct xp_span path)
 {
     if (cut(&path, "api/v1/"))
         api(w, path);
+    else if (is_asset(w->ex, path) && pages_answer(w->ex, path))
+        return;
     else if (!w->project)
-        problem(w->ex, XP_NOT_FOUND, "there is no such project here");
+        no_project(w, "there is no such project here");
     else if (cut(&path, "data/plugin/profile/")) {
         if (!plugin(w, path))
             not_found(w->ex);
@@ -360,7 +446,7 @@ static void in_project(struct way *w, struct xp_span path)
     if (slash)
         below_project(w, rest);
     else if (!w->project)
-        problem(w->ex, XP_NOT_FOUND, "there is no such project here");
+        no_project(w, "there is no such project here");
     else {
         snprintf(to, sizeof to, "%s/", w->project->name);
         pages_redirect(w->ex, to);
@@ -399,26 +485,96 @@ static void root(const struct way *w, struct xp_span path)
 
     if (xprof(w, path) || (page && stock && stock_answer(stock, w->ex, path, below)))
         return;
-    if (path.n == 0 && !below)
+    if (w->who->kind == WHO_NOBODY && !is_asset(w->ex, path))
+        gate_challenge(w->app->gate, w->ex, NULL);
+    else if (path.n == 0 && !below)
         first_page(w);
     else if (below || !page || !pages_answer(w->ex, path))
         not_found(w->ex);
 }
 
-void app_handle(void *ctx, struct http_exchange *ex)
+static void route(struct way *w)
 {
-    struct way w = {.app = ctx, .ex = ex, .who = &who_local};
-    struct xp_span path = http_request(ex)->path;
+    struct xp_span path = http_request(w->ex)->path;
 
     cut(&path, "/");
-    if (cut(&path, "p/")) {
-        in_project(&w, path);
+    if (cut(&path, "auth/")) {
+        if (!login_answer(w->app->gate, w->app->audit, w->ex, w->who, path))
+            not_found(w->ex);
+    } else if (cut(&path, "p/")) {
+        in_project(w, path);
     } else {
-        take_project(&w, projects_default(w.app->projects));
+        take_project(w, projects_default(w->app->projects));
         if (cut(&path, "api/v1/"))
-            api(&w, path);
+            api(w, path);
         else
-            root(&w, path);
+            root(w, path);
     }
-    project_unref(w.project);
+    project_unref(w->project);
+}
+
+/* Whether the asker has asked too often; then it is answered. */
+static bool is_too_often(struct app *app, struct http_exchange *ex, const struct who *who)
+{
+    char address[GATE_ADDRESS_MAX] = "";
+    bool known = who->kind != WHO_NOBODY;
+    struct ratelimit *limit = known ? app->by_who : app->by_address;
+
+    if (!limit || xp_span_has(http_request(ex)->path, XP_SPAN_LIT("/assets/")))
+        return false;
+    if (!known)
+        gate_address(app->gate, ex, address);
+    if (ratelimit_take(limit, known ? who_name(who) : address, xp_now_ns()) == 0)
+        return false;
+    problem(ex, XP_LIMITED, "that was too many requests; go on in a moment");
+    return true;
+}
+
+/* A request that waits for a provider's keys. */
+struct parked {
+    struct app *app;
+    struct http_exchange *ex;
+};
+
+static void admit(struct app *app, struct http_exchange *ex, bool last);
+
+static void admit_again(void *ctx)
+{
+    struct parked p = *(struct parked *)ctx;
+    free(ctx);
+    admit(p.app, p.ex, true);
+}
+
+static void park(struct app *app, struct http_exchange *ex)
+{
+    struct parked *p = malloc(sizeof *p);
+    XP_ASSERT(p);
+    *p = (struct parked){app, ex};
+    if (!gate_wait(app->gate, ex, admit_again, p))
+        admit_again(p);
+}
+
+static void admit(struct app *app, struct http_exchange *ex, bool last)
+{
+    struct way w = {.app = app, .ex = ex};
+    struct xp_error err = {0};
+
+    switch (gate_who(app->gate, ex, last, &w.who, &err)) {
+    case GATE_LATER:
+        park(app, ex);
+        return;
+    case GATE_REFUSED:
+        if (!is_too_often(app, ex, &who_nobody))
+            gate_challenge(app->gate, ex, &err);
+        return;
+    case GATE_KNOWN:
+        if (!is_too_often(app, ex, w.who))
+            route(&w);
+        who_unref(w.who);
+    }
+}
+
+void app_handle(void *ctx, struct http_exchange *ex)
+{
+    admit(ctx, ex, false);
 }

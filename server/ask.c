@@ -103,8 +103,16 @@ enum xp_status ask_new(struct app *app, struct http_exchange *ex, const struct r
 
 /* --- answers --- */
 
+/* An answer that depends on who asks is of no cache that many share. */
+static void set_cache(const struct ask *ask, struct http_answer *a)
+{
+    if (!a->cache_control && a->etag[0] && !gate_is_open(ask->app->gate))
+        a->cache_control = "private, no-cache";
+}
+
 void ask_answer(struct ask *ask, struct http_answer *a)
 {
+    set_cache(ask, a);
     metrics_answer(ask->app->metrics, ask->number, a->status, xp_now_ns() - ask->began_ns);
     http_answer_from(ask->ex, a);
     ask_free(ask);
@@ -279,6 +287,7 @@ static void *begin_relay(void *ctx, const struct shard_answer *sa, size_t length
     struct ask *ask = ctx;
     struct http_answer a;
     good_head(ask, sa, &a);
+    set_cache(ask, &a);
     metrics_answer(ask->app->metrics, ask->number, a.status, xp_now_ns() - ask->began_ns);
     struct relay *relay = relay_new(ask->ex, &a, length, feed);
     ask_free(ask);

@@ -9,6 +9,7 @@
 
 #include "lib/base/json_out.h"
 #include "lib/http/http.h"
+#include "server/audit.h"
 #include "server/gate.h"
 #include "server/projects.h"
 #include "server/runs.h"
@@ -41,8 +42,11 @@ struct app {
     struct warm *warm;
     struct events *events;
     struct metrics *metrics;
-    struct links *links; /* NULL: none are made */
-    struct stock *stock; /* NULL: only our own pages */
+    struct gate *gate;
+    struct audit *audit;                   /* NULL: nothing is told */
+    struct ratelimit *by_who, *by_address; /* NULL: no limit */
+    struct links *links;                   /* NULL: none are made */
+    struct stock *stock;                   /* NULL: only our own pages */
     const char *version;
     const char *const *peaks; /* --peak: arguments of every report; NULL-terminated */
     uint64_t started_ns;

@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum kind { TEXT, NUMBER, BYTES, LIST, HELP, VERSION };
+enum kind { TEXT, NUMBER, BYTES, LIST, FLAG, HELP, VERSION };
 
 struct option {
     const char *name, *value, *help;
@@ -65,6 +65,44 @@ static const struct option table[] = {
      FIELD(bucket_auth), 0, 0},
     {"bucket-memory", "SIZE", "memory for what is fetched ahead from buckets (64MiB)", BYTES,
      FIELD(bucket_memory), INT64_C(16) << 20, INT64_MAX},
+    {"auth", "MODE", "who may come in: none (on loopback only), oidc, iap or header (none)", TEXT,
+     FIELD(auth), 0, 0},
+    {"oidc-issuer", "URL", "oidc: the provider", TEXT, FIELD(oidc_issuer), 0, 0},
+    {"oidc-client-id", "ID", "oidc: what the provider knows us as; for login by browser", TEXT,
+     FIELD(oidc_client_id), 0, 0},
+    {"oidc-client-secret-file", "FILE", "oidc: its secret, where the client has one", TEXT,
+     FIELD(oidc_client_secret), 0, 0},
+    {"oidc-audience", "AUD", "oidc: further audience of bearer tokens; may be repeated", LIST,
+     FIELD(oidc_audience), 0, 0},
+    {"oidc-groups-claim", "NAME", "oidc: the claim with groups (groups)", TEXT,
+     FIELD(oidc_groups_claim), 0, 0},
+    {"oidc-scopes", "LIST", "oidc: what is asked for (openid email profile)", TEXT,
+     FIELD(oidc_scopes), 0, 0},
+    {"oidc-trust-email", NULL, "oidc: addresses count though email_verified is not there", FLAG,
+     FIELD(oidc_trust_email), 0, 0},
+    {"iap-audience", "AUD", "iap: /projects/N/global/backendServices/ID", TEXT, FIELD(iap_audience),
+     0, 0},
+    {"iap-keys", "URL", "iap: another place of Google's keys", TEXT, FIELD(iap_keys), 0, 0},
+    {"trusted-header", "NAME", "header: where the proxy says who it is", TEXT,
+     FIELD(trusted_header), 0, 0},
+    {"trusted-groups-header", "NAME", "header: groups, by commas (x-xprofd-groups)", TEXT,
+     FIELD(trusted_groups_header), 0, 0},
+    {"trusted-secret-file", "FILE", "header: what the proxy sends as x-xprofd-secret", TEXT,
+     FIELD(trusted_secret), 0, 0},
+    {"trusted-from", "NETWORK", "address or network of the proxy, 10.0.0.0/8; may be repeated",
+     LIST, FIELD(trusted_from), 0, 0},
+    {"public-url", "URL", "what browsers know this site as, with the prefix of a proxy", TEXT,
+     FIELD(public_url), 0, 0},
+    {"cookie-key", "FILE", "keys that seal sessions, one a line, the first seals (random)", TEXT,
+     FIELD(cookie_key), 0, 0},
+    {"session-hours", "N", "how long a login lasts (12)", NUMBER, FIELD(session_hours), 1, 720},
+    {"rate-limit", "N", "requests a second of one identity; 0: any (200, with --auth)", NUMBER,
+     FIELD(rate_limit), 0, 1000000},
+    {"rate-limit-address", "N",
+     "requests a second of one address without an identity; 0: any (20, with --auth)", NUMBER,
+     FIELD(rate_limit_address), 0, 1000000},
+    {"audit-log", "FILE", "who did what, a JSON object a line (stderr, with --auth)", TEXT,
+     FIELD(audit_log), 0, 0},
     {"log-level", "LEVEL", "debug, info, warn or error (info)", TEXT, FIELD(log_level), 0, 0},
     {"help", NULL, "print this", HELP, 0, 0, 0},
     {"version", NULL, "print the version", VERSION, 0, 0, 0},
@@ -211,6 +249,36 @@ static bool check_role(const struct options *o)
     return true;
 }
 
+static bool is_auth(const struct options *o, const char *mode)
+{
+    return strcmp(o->auth ? o->auth : "none", mode) == 0;
+}
+
+/* What a mode of --auth needs, and what is of another one. */
+static bool check_auth(const struct options *o)
+{
+    bool oidc = is_auth(o, "oidc"), iap = is_auth(o, "iap"), header = is_auth(o, "header");
+
+    if (!oidc && !iap && !header && !is_auth(o, "none"))
+        return wrong("--auth=%s is not none, oidc, iap or header%s", o->auth, "");
+    if (o->role == ROLE_SHARD)
+        return o->auth ? wrong("--auth is not for xprofd shard: --rpc-key is%s%s", "", "") : true;
+    if (!oidc && !iap && !header && !options_is_loopback(o->host))
+        return wrong("whoever reaches %s would see all profiles: say with --auth who may%s",
+                     o->host, "");
+    if (oidc != (o->oidc_issuer != NULL))
+        return wrong("--auth oidc and --oidc-issuer go together%s%s", "", "");
+    if (oidc && !o->oidc_client_id && !o->oidc_audience[0])
+        return wrong("--auth oidc needs --oidc-client-id or --oidc-audience%s%s", "", "");
+    if (o->role == ROLE_FRONTEND && o->oidc_client_id && !o->cookie_key)
+        return wrong("frontends share sessions: they need one --cookie-key%s%s", "", "");
+    if (iap != (o->iap_audience != NULL))
+        return wrong("--auth iap and --iap-audience go together%s%s", "", "");
+    if (header != (o->trusted_header != NULL))
+        return wrong("--auth header and --trusted-header go together%s%s", "", "");
+    return true;
+}
+
 static bool is_peak(const char *text)
 {
     const char *value = strchr(text, '=');
@@ -239,13 +307,19 @@ static bool check(const struct options *o)
         return wrong("--bucket-auth=%s is not auto or none%s", o->bucket_auth, "");
     if (!o->tls_cert != !o->tls_key)
         return wrong("--tls-cert and --tls-key go together%s%s", "", "");
-    return check_role(o);
+    return check_role(o) && check_auth(o);
 }
 
 enum options_result options_parse(int argc, char **argv, const char *version, struct options *o)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    *o = (struct options){.host = "127.0.0.1", .port = 8791, .log_level = "info", .admin_port = -1};
+    *o = (struct options){.host = "127.0.0.1",
+                          .port = 8791,
+                          .log_level = "info",
+                          .admin_port = -1,
+                          .session_hours = 12,
+                          .rate_limit = -1,
+                          .rate_limit_address = -1};
     o->threads = cores > 0 ? cores : 1;
     if (argc > 1 && strcmp(argv[1], "frontend") == 0)
         o->role = ROLE_FRONTEND;
@@ -271,6 +345,12 @@ enum options_result options_parse(int argc, char **argv, const char *version, st
             return print_help(), OPTIONS_HELP;
         if (opt->kind == VERSION)
             return printf("xprofd %s\n", version), OPTIONS_VERSION;
+        if (opt->kind == FLAG) {
+            if (eq)
+                return wrong("--%s takes no value%s", opt->name, ""), OPTIONS_WRONG;
+            *(bool *)((char *)o + opt->field) = true;
+            continue;
+        }
         if (!eq && ++i == argc)
             return wrong("--%s needs a value%s", opt->name, ""), OPTIONS_WRONG;
         if (!set_value(opt, eq ? eq + 1 : argv[i], o))

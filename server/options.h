@@ -22,16 +22,26 @@ struct options {
     const char
         *logdir[OPTIONS_HOSTS_MAX + 1]; /* directory, one file, or a bucket; NULL-terminated */
     const char *projects;               /* their table, in place of logdir; or NULL */
-    const char *default_project;        /* the one of /api/v1/; or NULL */
+    const char *auth;                   /* "none", "oidc", "iap", "header" or NULL */
+    const char *oidc_issuer, *oidc_client_id, *oidc_client_secret; /* the last a file */
+    const char *oidc_audience[OPTIONS_HOSTS_MAX + 1], *oidc_groups_claim, *oidc_scopes;
+    bool oidc_trust_email;
+    const char *iap_audience, *iap_keys;
+    const char *trusted_header, *trusted_groups_header, *trusted_secret; /* the last a file */
+    const char *trusted_from[OPTIONS_HOSTS_MAX + 1];
+    const char *public_url, *cookie_key, *audit_log;
+    int64_t session_hours;
+    int64_t rate_limit, rate_limit_address; /* a second; 0: none; -1: by the mode */
+    const char *default_project;            /* the one of /api/v1/; or NULL */
     const char *host;
     const char *allow_hosts[OPTIONS_HOSTS_MAX + 1];
     const char *peaks[OPTIONS_HOSTS_MAX + 1]; /* KEY=VALUE */
     const char *tls_cert, *tls_key;
     const char *log_level;
-    const char *ui;       /* "stock=DIR", or NULL */
-    const char *shards;   /* frontend: lib/cluster/members.h's spec */
-    const char *rpc_key;  /* file of keys, or NULL */
-    const char *identity; /* shard: its name among the others; NULL: host name and port */
+    const char *ui;                /* "stock=DIR", or NULL */
+    const char *shards;            /* frontend: lib/cluster/members.h's spec */
+    const char *rpc_key;           /* file of keys, or NULL */
+    const char *identity;          /* shard: its name among the others; NULL: host name and port */
     const char *link_keys, *state; /* share links: both or neither */
     const char *gcs_endpoint, *s3_endpoint;
     const char *bucket_auth; /* "auto", "none" or NULL */

@@ -65,25 +65,42 @@ static void begin_plain(struct xp_buf *b, const char *title)
                title, title);
 }
 
-static void end_plain(struct http_exchange *ex, int status, struct xp_buf *b)
+static void end_plain(struct http_answer *a, int status, struct xp_buf *b)
 {
-    struct http_answer a;
-    http_answer_init(&a, status, "text/html; charset=utf-8");
-    a.cache_control = "private, no-store";
-    http_answer_header(&a, "content-security-policy", xp_span_str(plain_policy));
-    http_answer_body(&a, b);
-    http_answer(ex, &a);
+    http_answer_init(a, status, "text/html; charset=utf-8");
+    a->cache_control = "private, no-store";
+    http_answer_header(a, "content-security-policy", xp_span_str(plain_policy));
+    http_answer_body(a, b);
+}
+
+void pages_message(struct http_answer *a, int status, const char *title, const char *text,
+                   const char *href, const char *link)
+{
+    struct xp_buf b;
+    begin_plain(&b, title);
+    xp_buf_fmt(&b, "<p>%s</p><p><a href=\"%s\">%s</a></p>", text, href, link);
+    end_plain(a, status, &b);
+}
+
+void pages_sign_out(struct http_answer *a)
+{
+    struct xp_buf b;
+    begin_plain(&b, "Sign out");
+    xp_buf_str(&b, "<form method=\"post\" action=\"logout\"><button>Sign out</button></form>");
+    end_plain(a, 200, &b);
 }
 
 void pages_projects(struct http_exchange *ex, const struct project *const *v, size_t n)
 {
+    struct http_answer a;
     struct xp_buf b;
     begin_plain(&b, "Projects");
     xp_buf_str(&b, n ? "<ul>" : "<p>There is no project here that you may see.");
     for (size_t i = 0; i < n; i++) /* a name needs no escaping */
         xp_buf_fmt(&b, "<li><a href=\"p/%s/\">%s</a>", v[i]->name, v[i]->name);
     xp_buf_str(&b, n ? "</ul>" : "</p>");
-    end_plain(ex, 200, &b);
+    end_plain(&a, 200, &b);
+    http_answer(ex, &a);
 }
 
 void pages_redirect(struct http_exchange *ex, const char *to)

@@ -12,6 +12,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
 #include "lib/base/log.h"
+#include "server/audit.h"
 #include "server/gate.h"
 #include "server/projects_int.h"
 #include "server/runs.h"
@@ -49,6 +50,7 @@ struct opened {
 
 struct projects {
     char *path, *first;
+    struct audit *audit;
     struct xp_store *bucket; /* of the table, when it is an object */
     char *key;
     pthread_mutex_t lock; /* table, stop */
@@ -347,6 +349,9 @@ bool projects_look(struct projects *ps)
     ps->table = fresh;
     pthread_mutex_unlock(&ps->lock);
     xp_log(XP_LOG_INFO, "projects", "%s: %zu projects", ps->path, fresh.n);
+    audit(ps->audit,
+          &(struct audit_event){
+              .what = "projects_changed", .who = "table", .outcome = "ok", .detail = ps->path});
     pthread_mutex_unlock(&ps->reading);
     drop_table(&old);
     return true;
@@ -423,6 +428,7 @@ enum xp_status projects_new(const struct projects_config *config, struct project
 
     ps->path = config->table ? must(strdup(config->table)) : NULL;
     ps->first = config->first ? must(strdup(config->first)) : NULL;
+    ps->audit = config->audit;
     pthread_mutex_init(&ps->lock, NULL);
     pthread_mutex_init(&ps->reading, NULL);
     pthread_condattr_init(&attr);

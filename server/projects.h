@@ -34,6 +34,7 @@
 #include "lib/base/status.h"
 #include "lib/objstore/objstore.h"
 
+struct audit;
 struct run_index;
 struct who;
 
@@ -62,6 +63,7 @@ struct projects_config {
     const char *const *roots; /* NULL-terminated: of the project "local"; without a table */
     const char *table;        /* a file or an object of a bucket; NULL: none */
     const char *first;        /* the default project's name; NULL: "local", or the only one */
+    struct audit *audit;      /* where changes of the table are told; NULL: nowhere */
 };
 
 /* Reads the table and opens all roots: blocks. XP_BAD_REQUEST and the like with a sentence. */

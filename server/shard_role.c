@@ -27,7 +27,7 @@ enum xp_status shard_role_new(const struct options *o, const char *version,
     struct shard_role *r = calloc(1, sizeof *r);
 
     XP_ASSERT(r);
-    struct projects_config config = {o->logdir, o->projects, NULL};
+    struct projects_config config = {o->logdir, o->projects, NULL, NULL};
     enum xp_status status = projects_new(&config, &r->projects, err);
     if (status == XP_OK && o->rpc_key)
         status = xp_keyring_open(o->rpc_key, &r->keys, err);

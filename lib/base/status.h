@@ -20,6 +20,7 @@
 #define XP_STATUS_MAP(X)                                                                           \
     X(OK, 200, 0, "ok", "done")                                                                    \
     X(BAD_REQUEST, 400, 0, "bad_request", "the request is malformed")                              \
+    X(SIGNED_OUT, 401, 0, "signed_out", "the caller has to say who it is")                         \
     X(DENIED, 403, 0, "denied", "the caller may not read this")                                    \
     X(NOT_FOUND, 404, 0, "not_found", "no such run, session, host, event or tool")                 \
     X(METHOD, 405, 0, "method_not_allowed", "the resource does not take this method")              \
@@ -27,6 +28,7 @@
     X(TOO_LARGE, 413, 0, "too_large", "the request or its answer exceeds a limit")                 \
     X(MISDIRECTED, 421, 0, "wrong_host", "the Host header is not one this server answers to")      \
     X(CORRUPT, 422, 0, "corrupt_profile", "the object is not a valid XSpace")                      \
+    X(LIMITED, 429, 1, "limited", "the caller asks too often")                                     \
     X(CANCELLED, 499, 0, "cancelled", "nobody is waiting for the answer")                          \
     X(INTERNAL, 500, 0, "internal", "the server failed")                                           \
     X(IO, 502, 1, "storage", "the storage failed")                                                 \

@@ -4,6 +4,7 @@
  * the request's own pool does: when the pool is cleared the exchange is detached, and whoever
  * still works on it finds req == NULL and drops the answer.
  */
+#include <netdb.h>
 #include <stdlib.h>
 
 #include "lib/http/http_int.h"
@@ -38,6 +39,28 @@ struct xp_span http_header(const struct http_exchange *ex, const char *name)
         return (struct xp_span){0};
     h2o_iovec_t v = ex->req->headers.entries[at].value;
     return xp_span_of(v.base ? v.base : "", v.len);
+}
+
+size_t http_header_count(const struct http_exchange *ex, const char *name)
+{
+    size_t n = 0;
+    ssize_t at = -1;
+    while (ex->req &&
+           (at = h2o_find_header_by_str(&ex->req->headers, name, strlen(name), at)) != -1)
+        n++;
+    return n;
+}
+
+void http_peer(const struct http_exchange *ex, char text[HTTP_PEER_MAX])
+{
+    struct sockaddr_storage peer;
+    text[0] = 0;
+    if (!ex->conn || h2o_socket_getpeername(ex->conn->sock, (struct sockaddr *)&peer) == 0 ||
+        getnameinfo((struct sockaddr *)&peer, sizeof peer, text, HTTP_PEER_MAX, NULL, 0,
+                    NI_NUMERICHOST) != 0)
+        text[0] = 0;
+    else if (strncmp(text, "::ffff:", 7) == 0 && strchr(text, '.'))
+        memmove(text, text + 7, strlen(text + 7) + 1);
 }
 
 void exchange_cancel(struct http_exchange *ex)

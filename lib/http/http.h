@@ -63,6 +63,12 @@ const struct http_request *http_request(const struct http_exchange *ex);
 /* A request header by lower-case name; p == NULL when absent or the client has left. Loop thread
  * only, and valid until the handler returns. */
 struct xp_span http_header(const struct http_exchange *ex, const char *name);
+/* How often the request has the header; for those that must not be doubled. Likewise. */
+size_t http_header_count(const struct http_exchange *ex, const char *name);
+/* The address at the other end of the connection, in numbers; "" when the client has left. Loop
+ * thread. An IPv4 address within IPv6 is written as IPv4. */
+#define HTTP_PEER_MAX 64
+void http_peer(const struct http_exchange *ex, char text[HTTP_PEER_MAX]);
 /* Any thread, until answered. */
 bool http_cancelled(const struct http_exchange *ex);
 /* The flag behind it, for code that must not know HTTP. */
