@@ -566,7 +566,7 @@ describe("the pages", { skip: reason || false, timeout: 300_000 }, () => {
     const { page, check, close } = await openPage(browser, server.url);
     await page.goto(base);
     await page.waitForSelector(".runs a");
-    for (let i = 0; i < 30; i++) {
+    for (let i = 0; i < 120; i++) {
       await page.keyboard.press("Tab");
       if ((await page.evaluate(() => document.activeElement?.textContent)) === RUN) break;
     }
@@ -764,6 +764,34 @@ describe("the pages", { skip: reason || false, timeout: 300_000 }, () => {
     console.log(`# first page: ${bytes} bytes, first paint after ${Math.round(paint)} ms`);
     assert.ok(bytes < 100_000);
     assert.ok(paint < 1500, `${paint} ms`);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("a second visit transfers next to nothing", async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    const cdp = await page.context().newCDPSession(page);
+    await cdp.send("Network.enable");
+    let bytes = 0;
+    cdp.on("Network.loadingFinished", (e) => (bytes += e.encodedDataLength));
+    const asked = new Set();
+    page.on("request", (r) => asked.add(r));
+    for (const r of ["requestfinished", "requestfailed"]) page.on(r, (x) => asked.delete(x));
+    const idle = () => waitFor("nothing is being asked for but events", () => [...asked].every((r) => /events/.test(r.url())));
+    const said = {};
+    for (const [name, path, sign] of [["runs", "", ".runs a"], ["timeline", `trace?run=${RUN}&host=${HOST}`, ".drawing canvas"], ["overview", `overview_page?run=${RUN}`, ".tool-page[aria-busy=false] h1"]]) {
+      for (const visit of ["first", "second"]) {
+        await page.goto("about:blank");
+        bytes = 0;
+        await page.goto(base + path);
+        await page.waitForSelector(sign);
+        if (name === "timeline") await waitFor("something is drawn", async () => (await inkOf(page)).saturated > 20);
+        await idle();
+        said[`${name} ${visit}`] = bytes;
+      }
+    }
+    console.log(`# transferred: ${Object.entries(said).map(([k, v]) => `${k} ${v}`).join(", ")} bytes`);
+    for (const [name, n] of Object.entries(said)) if (name.endsWith("second")) assert.ok(n < 5000, `${name} visit: ${n} bytes`);
     assert.deepEqual(await check(), []);
     await close();
   });

@@ -336,6 +336,45 @@ describe("the pages of tools", { skip: reason || false, timeout: 240_000 }, () =
     await close();
   });
 
+  test("the main job is done by keys alone: two runs compared, the op that changed looked at in the timeline", async () => {
+    const { page, check, close } = await openWith((q) => {
+      const slower = q.get("run") === PLAIN;
+      const names = ["fusion.1", "copy.2", "all-reduce.3"];
+      return { ...everything({ tool: q.get("tool"), hosts: ["w-0"] }), missing_hosts: [], tables: [opTable(3, (i) => (slower && i === 1 ? 3 : 1), (i) => names[i])] };
+    });
+    const focused = (fn) => page.evaluate(fn);
+    const tabTo = async (what, is, most = 200) => {
+      for (let i = 0; i < most; i++) {
+        await page.keyboard.press("Tab");
+        if (await focused(is)) return;
+      }
+      throw new Error(`Tab does not lead to ${what}`);
+    };
+    await page.goto(base);
+    await page.waitForSelector(".runs tbody tr");
+    await tabTo("a run's box", () => document.activeElement?.matches(".runs input[type=checkbox]"));
+    await page.keyboard.press("Space");
+    await tabTo("another", () => document.activeElement?.matches(".runs input[type=checkbox]"));
+    await page.keyboard.press("Space");
+    await tabTo("Compare", () => document.activeElement?.matches(".compare-bar a"));
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".waterfall");
+    await page.goto(`${base}compare?a=${runs[0] ?? PLAIN}&b=${PLAIN}`);
+    await page.waitForSelector(".waterfall");
+    await tabTo("the table of ops", () => document.activeElement?.matches("section[aria-label^='Ops'] .table-scroll"));
+    for (const key of ["ArrowDown", "Enter"]) await page.keyboard.press(key);
+    await page.waitForSelector(".row-card");
+    await tabTo("the op in B", () => document.activeElement?.textContent.trim() === "In B");
+    await page.keyboard.press("Enter");
+    await ready(page);
+    await waitFor("its op is chosen", () => new URL(page.url()).searchParams.get("op") === (runs[0] ? "copy.2" : "fusion.1"));
+    await tabTo("its timeline", () => document.activeElement?.matches(".op-links a") && document.activeElement.textContent.includes("Timeline"));
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".drawing canvas");
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
   test("an error says what is wrong and can be tried again", async () => {
     let fail = true;
     const { page, close } = await openPage(browser, server.url);
@@ -368,17 +407,24 @@ describe("the pages of tools", { skip: reason || false, timeout: 240_000 }, () =
 
   test("axe finds nothing on any of the pages, in both themes", { skip: !existsSync(axe) && "axe-core is not installed" }, async () => {
     const found = [];
-    const paths = {
-      light: ["", `overview_page?run=${PLAIN}&op=name%202`, `graph_viewer?run=${PLAIN}&view=icicle`, `compare?a=${PLAIN}&b=${PLAIN}`],
-      dark: [`run?run=${PLAIN}`, `roofline_model?run=${PLAIN}&op=name%202`, `compare?a=${PLAIN}&b=${PLAIN}`],
-    };
+    // XPROFD_AXE=all takes every page in both themes; else each page in one of them.
+    const tools = (list) => list.map((t) => `${t}?run=${PLAIN}&op=name%202`);
+    const first = ["overview_page", "smart_suggestion", "graph_viewer"];
+    const second = ["roofline_model", "memory_viewer", "pod_viewer"];
+    const others = ["op_profile", "hlo_stats", "framework_op_stats", "kernel_stats", "input_pipeline_analyzer", "memory_profile", "megascale_stats", "inference_profile", "utilization_viewer", "kernel_utilization", "perf_counters"];
+    const shell = ["", `run?run=${PLAIN}`, `trace?run=${PLAIN}&host=w-0&a=0..9000000`, `compare?a=${PLAIN}&b=${PLAIN}&buffers=1`];
+    const everyPage = [...shell, ...tools([...first, ...second, ...others])];
+    const paths = process.env.XPROFD_AXE === "all"
+      ? { light: everyPage, dark: everyPage }
+      : { light: ["", `${tools(first)[0]}&group=category`, `graph_viewer?run=${PLAIN}&view=icicle`, shell[3]], dark: [shell[1], shell[2], tools(second)[0]] };
     const small = (q) => ({ ...everything({ tool: q.get("tool"), rows: 6 }), text: "%a = f32[] add()\n%b = f32[] add()" });
     for (const [colorScheme, list] of Object.entries(paths)) {
       const { page, close } = await openWith(small, { colorScheme, bypassCSP: true, reducedMotion: "reduce" });
       await page.addInitScript({ content: readFileSync(axe, "utf8") });
       for (const path of list) {
         await page.goto(base + path);
-        await page.waitForSelector(!/_|compare/.test(path.split("?")[0]) ? ".runs tbody tr" : path.startsWith("compare") ? ".waterfall" : ".tool-page[aria-busy=false] h1");
+        const sign = { "": ".runs tbody tr", run: ".runs tbody tr", trace: ".aggregate tbody tr", compare: ".waterfall" }[path.split("?")[0]];
+        await page.waitForSelector(sign ?? ".tool-page[aria-busy=false] h1");
         const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"], runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
         for (const v of violations) found.push(`${colorScheme} ${path || "runs"}: ${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.target} ${n.any[0]?.message ?? ""}`).join(" | ")}`);
       }

@@ -46,6 +46,9 @@ export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, 
   const ay = logAxis(bounds.y0, bounds.y1, y.unit, unitTick, 7);
   const sx = (v: number): number => LEFT + (Math.log10(v / ax.min) / Math.log10(ax.max / ax.min)) * inner;
   const sy = (v: number): number => TOP + tall - (Math.log10(v / ay.min) / Math.log10(ay.max / ay.min)) * tall;
+  const inverse = (px: number): number => ax.min * (ax.max / ax.min) ** ((px - LEFT) / inner);
+  const slopes = roofs.map((r) => slopeOf(r, ax, ay, sx, sy));
+  const names = placeNames(roofs, slopes, sx);
   const radius = (w: number): number => 3 + 17 * Math.sqrt(Math.max(0, w));
   const colour = (group: string): string => colours[Math.max(0, groups.indexOf(group))] ?? "var(--c0)";
   const here = seen.find((d) => d.key === (hover.value || "")) ?? null;
@@ -108,7 +111,7 @@ export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, 
           ))}
           <text class="axis" x={LEFT} y={height - 5}>{y.label}</text>
           <text class="axis" x={LEFT + inner} y={height - 5} text-anchor="end">{`${x.label}${x.unit ? `, ${x.unit === "flop/byte" ? "FLOP/B" : x.unit}` : ""}`}</text>
-          {roofs.map((r, i) => <RoofLine key={r.name} r={r} i={i} ax={ax} ay={ay} sx={sx} sy={sy} />)}
+          {roofs.map((r, i) => <RoofLine key={r.name} r={r} i={i} slope={slopes[i]!} name={names[i]!} ax={ax} ay={ay} inverse={inverse} sx={sx} sy={sy} />)}
           {seen.map((d) => (
             <circle
               key={d.key} class={`bubble ${d.key === chosen ? "chosen" : ""} ${d === here ? "hover" : ""}`} cx={sx(d.x)} cy={sy(d.y)}
@@ -160,20 +163,49 @@ interface Box {
   max: number;
 }
 
-function RoofLine({ r, i, ax, ay, sx, sy }: { r: Roof; i: number; ax: Box; ay: Box; sx: (v: number) => number; sy: (v: number) => number }) {
+interface Slope {
+  from: number; // x
+  bend: number; // x
+  turn: number; // degrees on the screen
+}
+
+function slopeOf(r: Roof, ax: Box, ay: Box, sx: (v: number) => number, sy: (v: number) => number): Slope {
   const ridge = r.slope > 0 ? r.peak / r.slope : ax.min;
   const from = r.slope > 0 ? Math.max(ax.min, ay.min / r.slope) : ax.min;
   const bend = Math.min(Math.max(ridge, from), ax.max);
+  const k = r.slope || 1;
+  return { from, bend, turn: Math.atan2(sy(bend * k) - sy(from * k), sx(bend) - sx(from)) * (180 / Math.PI) };
+}
+
+const LETTER = 6.4; // px
+
+/** Where along its slope each roof's name stands, in px; NaN: no room. Roofs lie close and alike in
+    direction: names that share no column do not cross. */
+function placeNames(roofs: readonly Roof[], slopes: readonly Slope[], sx: (v: number) => number): number[] {
+  const out = roofs.map(() => NaN);
+  let right = Infinity;
+  const flattestFirst = roofs.map((_, i) => i).filter((i) => roofs[i]!.slope > 0).sort((a, b) => roofs[a]!.slope - roofs[b]!.slope);
+  for (const i of flattestFirst) {
+    const s = slopes[i]!;
+    const half = (roofs[i]!.name.length * LETTER * Math.cos((s.turn * Math.PI) / 180)) / 2;
+    const middle = Math.min(sx(s.bend) - 10, right) - half;
+    if (middle - half < sx(s.from) + 2) continue;
+    out[i] = middle;
+    right = middle - half - 12;
+  }
+  return out;
+}
+
+function RoofLine({ r, i, slope: { from, bend, turn }, name, ax, ay, inverse, sx, sy }: {
+  r: Roof; i: number; slope: Slope; name: number; ax: Box; ay: Box; inverse: (px: number) => number; sx: (v: number) => number; sy: (v: number) => number;
+}) {
   const points = [[from, r.slope > 0 ? from * r.slope : r.peak], [bend, r.slope > 0 ? bend * r.slope : r.peak], [ax.max, Math.min(r.peak, r.slope > 0 ? ax.max * r.slope : r.peak)]];
   const d = points.map(([a, b], k) => `${k ? "L" : "M"}${sx(a!).toFixed(1)} ${sy(Math.max(b!, ay.min)).toFixed(1)}`).join("");
-  const turn = Math.atan2(sy(bend * (r.slope || 1)) - sy(from * (r.slope || 1)), sx(bend) - sx(from)) * (180 / Math.PI);
-  const along = Math.max(0.12, 0.5 - 0.18 * i); // roofs lie close: their names do not
-  const half = from * (bend / from) ** along;
   return (
     <g>
       <path class={`roof-line r${i % 4}`} d={d} />
-      {r.slope > 0 && bend > from && (
-        <text class="roof-text" x={0} y={0} text-anchor="middle" transform={`translate(${sx(half)} ${sy(half * r.slope) - 6}) rotate(${turn})`}>{r.name}</text>
+      {!Number.isNaN(name) && (
+        <text class="roof-text" x={0} y={0} text-anchor="middle" transform={`translate(${name} ${sy(inverse(name) * r.slope) - 6}) rotate(${turn})`}>{r.name}</text>
       )}
       {(r.slope === 0 || i === 0) && <text class="roof-text" x={sx(ax.max) - 4} y={sy(r.peak) - 6} text-anchor="end">{`peak ${number(r.peak, "flop/s")}`}</text>}
     </g>

@@ -216,7 +216,7 @@ function FigureCell({ id, known, run, get, able }: { id: "device" | "step" | "me
   if (problem) return <td class={`${kind} na`} title={problem}>n/a</td>;
   if (f && (id !== "memory" || isComplete(f))) return <td class={`${kind} na`} title={f.why[id] ?? ""}>n/a</td>;
   if (!able || id === "device") return <td class={`${kind} na`}>–</td>;
-  return <td class={kind}><button type="button" class="get" title="Get the figures of this run" aria-label={`Get the figures of ${run}`} onClick={get}>get</button></td>;
+  return <td class={kind}><button type="button" class="get" tabIndex={id === "memory" ? -1 : 0} title="Get the figures of this run" aria-label={`Get the figures of ${run}`} onClick={get}>get</button></td>;
 }
 
 /** Two rows that were ticked: the older one is what the newer one is held against. */

@@ -41,15 +41,17 @@ export function Dock({ trace }: { trace: Trace }) {
           if (e.key === "ArrowUp" || e.key === "ArrowDown") resize(height.peek() + (e.key === "ArrowUp" ? 24 : -24));
         }}
       />
-      <div class="tabs" role="tablist">
-        {tabs.map((t) => (
-          <button
-            key={t.id} type="button" role="tab" id={`tab-${t.id}`} aria-selected={trace.tab.value === t.id}
-            aria-controls="dock-panel" onClick={() => (trace.tab.value = t.id)}
-          >
-            {t.label}{t.note && <span class="badge">{t.note}</span>}
-          </button>
-        ))}
+      <div class="tabs">
+        <div role="tablist" aria-label="Details of">
+          {tabs.map((t) => (
+            <button
+              key={t.id} type="button" role="tab" id={`tab-${t.id}`} aria-selected={trace.tab.value === t.id}
+              aria-controls="dock-panel" onClick={() => (trace.tab.value = t.id)}
+            >
+              {t.label}{t.note && <span class="badge">{t.note}</span>}
+            </button>
+          ))}
+        </div>
         <button type="button" class="tool push" title="Hide (Q)" aria-label="Hide" onClick={() => (trace.dock.value = false)}>
           <Icon name="close" />
         </button>

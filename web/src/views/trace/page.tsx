@@ -138,6 +138,7 @@ function Body({ trace, pointer }: { trace: Trace; pointer: { value: Pointer | nu
     );
   return (
     <main class="body">
+      <h1 class="unseen">Timeline of {trace.who.run}, {trace.who.host}</h1>
       <Minimap trace={trace} />
       <Stage trace={trace} pointer={pointer} />
     </main>

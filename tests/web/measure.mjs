@@ -1,0 +1,94 @@
+// Figures of the timeline in the browser; not a test, as its times are those of the machine:
+//   node tests/web/measure.mjs [seconds of panning]
+// A profile with 20,000 rectangles in view is panned and zoomed by keys that are held down. Printed
+// are the times between frames, the time that drawing takes, and the heap before and after.
+import { Logdir, missing, openPage, startBrowser, startServer, waitFor, inkOf } from "./harness.mjs";
+import { plane } from "./profile.mjs";
+
+const seconds = Number(process.argv[2] ?? 60);
+const reason = missing();
+if (reason) {
+  console.error(reason);
+  process.exit(1);
+}
+
+const ROWS = 40; // lines that fit the screen
+const EACH = 520; // rectangles of one in view
+const SCREENS = 200;
+
+/** Events so far apart that none are merged: ROWS × EACH are in view at the measured zoom. */
+function profile() {
+  const names = Array.from({ length: 300 }, (_, i) => `${["fusion", "copy", "all-reduce", "dot", "infeed"][i % 5]}.${i}`);
+  const planes = [];
+  for (let d = 0; d < 4; d++) {
+    const lines = Array.from({ length: ROWS / 4 }, (_, l) => ({
+      name: `line ${l}`, events: Array.from({ length: EACH * SCREENS }, (_, i) => [1 + ((i * 7 + l) % names.length), i * 2_000_000 + l * 1000, 1_200_000]),
+    }));
+    planes.push(plane(d + 1, `/device:TPU:${d}`, names, lines));
+  }
+  return Buffer.concat(planes);
+}
+
+const percentile = (list, p) => [...list].sort((a, b) => a - b)[Math.min(list.length - 1, Math.floor(list.length * p))];
+
+const logdir = new Logdir();
+const bytes = profile();
+logdir.add("big", "w-0", bytes);
+const server = await startServer(logdir.path);
+const browser = await startBrowser();
+try {
+  const { page, close } = await openPage(browser, server.url, { viewport: { width: 1920, height: 1200 } });
+  const cdp = await page.context().newCDPSession(page);
+  const heap = async () => {
+    await cdp.send("HeapProfiler.collectGarbage");
+    return (await cdp.send("Runtime.getHeapUsage")).usedSize / 2 ** 20;
+  };
+  const span = EACH * 2_000_000;
+  const t0 = span * (SCREENS / 2);
+  const began = Date.now();
+  await page.goto(`${server.url}/p/local/trace?run=big&host=w-0&t=${t0}..${t0 + span}`);
+  await page.waitForSelector(".drawing canvas");
+  await waitFor("something is drawn", async () => (await inkOf(page)).saturated > 1000, 120_000);
+  console.log(`profile: ${(bytes.length / 2 ** 20).toFixed(0)} MiB, ${ROWS * EACH * SCREENS} events; first picture after ${Date.now() - began} ms`);
+  await waitFor("the profile is loaded", async () => (await page.locator(".loading-banner").count()) === 0, 240_000);
+  const shown = await page.locator(".status").innerText();
+  console.log(`in view: ${shown.replace(/\s+/g, " ")}`);
+  await page.evaluate(() => {
+    window.frames = [];
+    window.drawn = [];
+    let last = performance.now();
+    const tick = (now) => {
+      window.frames.push(now - last);
+      last = now;
+      const t = performance.now();
+      // What was asked for in this frame has run once the next task begins.
+      const channel = new MessageChannel();
+      channel.port1.onmessage = () => window.drawn.push(performance.now() - t);
+      channel.port2.postMessage(0);
+      requestAnimationFrame(tick);
+    };
+    requestAnimationFrame(tick);
+  });
+  const before = await heap();
+  await page.focus(".drawing canvas");
+  const end = Date.now() + seconds * 1000;
+  let most = before;
+  const keys = ["d", "a", "d", "s", "w", "a"];
+  for (let i = 0; Date.now() < end; i++) {
+    await page.keyboard.down(keys[i % keys.length]);
+    await page.waitForTimeout(Math.min(1500, Math.max(0, end - Date.now())));
+    await page.keyboard.up(keys[i % keys.length]);
+    if (i % 5 === 4) most = Math.max(most, await heap());
+  }
+  const frames = await page.evaluate(() => window.frames);
+  const drawn = await page.evaluate(() => window.drawn);
+  const line = (what, list) => console.log(`${what}: p50 ${percentile(list, 0.5).toFixed(1)} ms, p95 ${percentile(list, 0.95).toFixed(1)} ms, p99 ${percentile(list, 0.99).toFixed(1)} ms of ${list.length}`);
+  line("between frames", frames);
+  line("script and layout of a frame", drawn);
+  console.log(`heap: ${before.toFixed(1)} MiB before, ${(await heap()).toFixed(1)} MiB after ${seconds} s, ${most.toFixed(1)} MiB at most`);
+  await close();
+} finally {
+  await browser.close();
+  await server.stop();
+  logdir.remove();
+}
