@@ -98,6 +98,17 @@ def test_a_tool_says_what_one_process_says(cluster, alone, tool):
         assert text_of(here) == text_of(there), path
 
 
+def test_a_range_is_the_same_wherever_its_hosts_are(cluster, alone):
+    at = alone.get(report('run0', 'overview_page') + '&steps=1-2').json()['range']
+    for part, status in (('&steps=1-2', 200), ('&t0=%d&t1=%d' % (at['t0'] + 1, at['t1'] - 1), 200), ('&steps=77', 400),
+                         ('&t0=%d&t1=%d' % (10 ** 16, 10 ** 17), 400)):
+        for tool in ('overview_page', 'hlo_stats', 'graph_viewer'):
+            path = report('run0', tool) + part
+            here, there = cluster.frontend.get(path), alone.get(path)
+            assert here.status == there.status == (200 if tool == 'graph_viewer' else status), (path, there.json())
+            assert text_of(here) == text_of(there), path
+
+
 def test_hosts_are_mapped_by_their_owners_and_no_shard_has_more_than_its_share(cluster):
     maps, loads = cluster.metrics('hosts_mapped_total'), cluster.metrics('part_loads_total')
     gathered = sum(cluster.metrics('hosts_gathered_total'))
