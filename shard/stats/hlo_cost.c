@@ -323,9 +323,15 @@ static uint64_t operand_bytes(const struct hlo_module *m, const struct hlo_instr
     return n;
 }
 
-/* Of calls only cuDNN's convolutions are known; their scratch memory does not count. */
+/* Of calls only a library's convolutions and matrix products are known; their scratch memory does
+ * not count. */
 static void call_cost(const struct hlo_module *m, const struct hlo_instr *in, struct hlo_cost *out)
 {
+    if (hlo_is_library_dot(in)) {
+        out->call_flops = hlo_library_dot_flops(m, in);
+        out->call_device_flops = floor(out->call_flops * device_part(m, in));
+        out->call_bytes = operand_bytes(m, in) + bytes(m, hlo_library_result(m, in));
+    }
     if (!hlo_is_library_conv(in))
         return;
     out->flops = hlo_conv_flops(m, in);

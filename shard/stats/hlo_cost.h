@@ -6,7 +6,7 @@
  * fusion's root needs it, and the bytes of its parameters and its output.
  *
  * Operations that take many cycles (exponential, ...) count these, of one device (gpu_cycles.def).
- * What is not known costs 0: matrix products of libraries, other custom calls, control flow.
+ * What is not known costs 0: most custom calls, control flow.
  */
 #ifndef SHARD_HLO_COST_H
 #define SHARD_HLO_COST_H
@@ -18,6 +18,9 @@ struct hlo_cost {
     double device_flops; /* 8 bit operands count half, 4 bit ones a quarter */
     uint64_t read_bytes, write_bytes;
     uint64_t other_bytes; /* in the total, but XProf's parts by memory leave them out */
+    /* Of a library's matrix product, which XProf takes to cost nothing. */
+    double call_flops, call_device_flops;
+    uint64_t call_bytes;
 };
 
 /* False: memory is out. */

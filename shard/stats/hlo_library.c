@@ -38,6 +38,62 @@ double hlo_dot_flops(const struct hlo_module *m, uint32_t lhs_shape, uint32_t ou
     return n;
 }
 
+/* --- matrix products of libraries --- */
+
+bool hlo_is_library_dot(const struct hlo_instr *in)
+{
+    static const char *const targets[] = {"__cublas$gemm", "__cublas$lt$matmul",
+                                          "__cublas$lt$matmul$f8"};
+    struct xp_span target;
+    if (in->opcode != HLO_OP_CUSTOM_CALL ||
+        !hlo_get_span(in->raw, HLO_F_CUSTOM_CALL_TARGET, &target))
+        return false;
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        if (xp_span_eq(target, xp_span_str(targets[i])))
+            return true;
+    return false;
+}
+
+static const uint8_t *skip(const uint8_t *p, const uint8_t *end, const char *these)
+{
+    while (p < end && *p && strchr(these, *p))
+        p++;
+    return p;
+}
+
+/* The next number of a list in JSON, whose numbers are texts; false at its end, or if it is none.
+ */
+static bool next_number(const uint8_t **at, const uint8_t *end, int64_t *v)
+{
+    const uint8_t *p = skip(*at, end, " ,\"");
+    if (p == end || *p < '0' || *p > '9')
+        return false;
+    for (*v = 0; p < end && *p >= '0' && *p <= '9'; p++)
+        *v = *v > 9999 ? *v : *v * 10 + (*p - '0');
+    *at = skip(p, end, "\"");
+    return true;
+}
+
+double hlo_library_dot_flops(const struct hlo_module *m, const struct hlo_instr *in)
+{
+    static const char key[] = "\"lhs_contracting_dimensions\"";
+    const struct hlo_instr *lhs = in->operands.n ? hlo_operand(m, in, 0) : NULL;
+    struct xp_span config;
+    if (!lhs || lhs->shape >= m->nshapes || !hlo_get_span(in->raw, HLO_F_BACKEND_CONFIG, &config) ||
+        !config.n)
+        return 0;
+    const uint8_t *end = config.p + config.n;
+    const uint8_t *p = memmem(config.p, config.n, key, sizeof key - 1);
+    p = p ? skip(p + sizeof key - 1, end, " :") : end;
+    if (p == end || *p != '[')
+        return 0;
+    double n = 2 * elements(m, hlo_library_result(m, in));
+    int64_t d;
+    for (p++; next_number(&p, end, &d);)
+        n *= (double)dim_of(m, lhs->shape, d);
+    return p < end && *skip(p, end, " ") == ']' ? n : 0;
+}
+
 /* --- convolutions --- */
 
 struct conv_dim { /* one spatial dimension */

@@ -329,6 +329,9 @@ static bool cost_of(const struct hlo_module *m, const struct hlo_instr *in, stru
     op->flops = cost.device_flops;
     op->model_flops = cost.flops;
     op->bytes = cost.read_bytes + cost.write_bytes + cost.other_bytes;
+    op->run_flops = cost.call_device_flops;
+    op->run_model_flops = cost.call_flops;
+    op->run_bytes = cost.call_bytes;
     op->memory.known = op->bytes > 0;
     op->memory.bytes[OP_MEM_HBM][OP_MEM_READ] = cost.read_bytes;
     op->memory.bytes[OP_MEM_HBM][OP_MEM_WRITE] = cost.write_bytes;

@@ -74,7 +74,8 @@ struct op_metrics {
     uint64_t time_ps, self_ps, normalized_ps, dma_stall_ps;
     double flops, model_flops, energy_j;
     uint64_t bytes;
-    /* What the runs of a custom call say of themselves; XProf 2.24.2 leaves it out. */
+    /* What the runs of a custom call say of themselves, or what a library's matrix product must
+     * cost; XProf 2.24.2 leaves it out. */
     double run_flops, run_model_flops;
     uint64_t run_bytes;
     struct op_memory memory;

@@ -39,6 +39,8 @@ static void put_conv(struct xp_buf *m)
     make_text(m, 28, "__cudnn$convForward");
 }
 
+static const char *config; /* of custom calls, which are matrix products */
+
 static void put_instr(struct xp_buf *comp, const struct instr *in)
 {
     struct xp_buf m = make_message(), shape = make_message();
@@ -53,6 +55,10 @@ static void put_instr(struct xp_buf *comp, const struct instr *in)
     if (in->window) {
         put_window(&m);
         put_conv(&m);
+    }
+    if (strcmp(in->opcode, "custom-call") == 0 && !in->window) {
+        make_text(&m, 28, "__cublas$gemm");
+        make_text(&m, 43, config);
     }
     xp_pb_put_u64(&m, 35, (uint64_t)in->id);
     for (int i = 0; i < in->noperands; i++)
@@ -258,6 +264,46 @@ static void broken_modules_cost_something_finite(void **state)
     }
 }
 
+static struct hlo_cost cost_of_gemm(const char *how)
+{
+    static const struct instr v[] = {
+        {1, "a", "parameter", F32, {5, 7, 3}, 3, {0}, 0, 0, -1, false},
+        {2, "b", "parameter", F32, {3, 7, 2}, 3, {0}, 0, 0, -1, false},
+        {3, "gemm", "custom-call", F32, {5, 2}, 2, {1, 2}, 2, 0, -1, false},
+    };
+    struct xp_buf module = make_message();
+    config = how;
+    put_comp(&module, 1, 3, false, v, 3);
+    return cost_in(&module, "gemm");
+}
+
+static void a_product_in_a_library_costs_what_it_must_and_nothing_to_xprof(void **state)
+{
+    (void)state;
+    struct hlo_cost c = cost_of_gemm("{\"gemm_backend_config\":{\"dot_dimension_numbers\":{"
+                                     "\"lhs_contracting_dimensions\":[\"1\",\"2\"],"
+                                     "\"rhs_contracting_dimensions\":[\"1\",\"0\"]}}}");
+    assert_true(c.flops == 0 && c.device_flops == 0);
+    assert_int_equal(c.read_bytes + c.write_bytes + c.other_bytes, 0);
+    assert_true(c.call_flops == 2 * 5 * 2 * 7 * 3);
+    assert_true(c.call_device_flops == c.call_flops);
+    assert_int_equal(c.call_bytes, 4 * (5 * 7 * 3 + 3 * 7 * 2 + 5 * 2));
+}
+
+static void a_product_whose_configuration_says_nothing_is_not_guessed(void **state)
+{
+    static const char *const how[] = {"",
+                                      "{}",
+                                      "\"lhs_contracting_dimensions\"",
+                                      "\"lhs_contracting_dimensions\":",
+                                      "\"lhs_contracting_dimensions\":[",
+                                      "\"lhs_contracting_dimensions\":[\"1",
+                                      "\"lhs_contracting_dimensions\":[\"1\",x]"};
+    (void)state;
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++)
+        assert_true(cost_of_gemm(how[i]).call_flops == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +312,8 @@ int main(void)
         cmocka_unit_test(a_concatenation_across_warps_costs_both_branches),
         cmocka_unit_test(slow_functions_cost_their_cycles),
         cmocka_unit_test(a_convolution_costs_its_products),
+        cmocka_unit_test(a_product_in_a_library_costs_what_it_must_and_nothing_to_xprof),
+        cmocka_unit_test(a_product_whose_configuration_says_nothing_is_not_guessed),
         cmocka_unit_test(a_windowed_sum_costs_its_additions),
         cmocka_unit_test(the_first_value_of_a_reduction_is_read_for_each_result),
         cmocka_unit_test(narrow_operands_run_faster),
