@@ -12,6 +12,7 @@
 #include "lib/objstore/objstore.h"
 #include "server/admin.h"
 #include "server/app.h"
+#include "server/config.h"
 #include "server/options.h"
 #include "server/query.h"
 #include "server/shard_role.h"
@@ -188,20 +189,22 @@ int main(int argc, char **argv)
 {
     struct options o;
 
+    struct config config;
+
     if (argc > 1 && strcmp(argv[1], "query") == 0)
         return query_main(argc, argv);
-    switch (options_parse(argc, argv, XP_VERSION, &o)) {
-    case OPTIONS_HELP:
-    case OPTIONS_VERSION:
-        return 0;
-    case OPTIONS_WRONG:
-        return 2;
-    case OPTIONS_OK:
-        break;
-    }
-    if (!set_log_level(o.log_level)) {
+    enum options_result result = config_read(argc, argv, &config);
+    if (result == OPTIONS_OK)
+        result = options_parse(config.argc, config.argv, XP_VERSION, &o);
+    int rc = result == OPTIONS_WRONG ? 2 : 0;
+    if (result == OPTIONS_OK && !set_log_level(o.log_level)) {
         fprintf(stderr, "xprofd: --log-level=%s is not debug, info, warn or error\n", o.log_level);
-        return 2;
+        rc = 2;
+    } else if (result == OPTIONS_OK && config.print) {
+        config_print(&config);
+    } else if (result == OPTIONS_OK) {
+        rc = serve(&o);
     }
-    return serve(&o);
+    config_free(&config);
+    return rc;
 }

@@ -15,8 +15,8 @@ static const uint32_t bounds_us[] = {500,    1000,   2500,   5000,    10000,   2
 #define BOUNDS (sizeof bounds_us / sizeof *bounds_us)
 
 /* Statuses that handlers give; another is counted under its class. */
-static const int statuses[] = {200, 302, 304, 400, 403, 404, 405, 412, 413,
-                               421, 422, 499, 500, 501, 502, 503, 504};
+static const int statuses[] = {200, 201, 204, 302, 303, 304, 400, 401, 403, 404, 405, 410,
+                               412, 413, 421, 422, 429, 499, 500, 501, 502, 503, 504};
 #define STATUSES (sizeof statuses / sizeof *statuses)
 
 struct route_counts {
@@ -49,10 +49,14 @@ void metrics_free(struct metrics *m)
 
 static size_t place_of_status(int status)
 {
-    for (size_t i = 0; i < STATUSES; i++)
+    size_t of_class = STATUSES;
+    for (size_t i = 0; i < STATUSES; i++) {
         if (statuses[i] == status)
             return i;
-    return status < 500 ? 3 /* 400 */ : 12 /* 500 */;
+        if (of_class == STATUSES && statuses[i] / 100 == status / 100)
+            of_class = i;
+    }
+    return of_class < STATUSES ? of_class : 0;
 }
 
 void metrics_answer(struct metrics *m, size_t route, int status, uint64_t ns)

@@ -104,6 +104,10 @@ static const struct option table[] = {
     {"audit-log", "FILE", "who did what, a JSON object a line (stderr, with --auth)", TEXT,
      FIELD(audit_log), 0, 0},
     {"log-level", "LEVEL", "debug, info, warn or error (info)", TEXT, FIELD(log_level), 0, 0},
+    {"config", "FILE", "more options, a line each: name = value; also XPROFD_NAME=value", TEXT,
+     FIELD(config), 0, 0},
+    {"print-config", NULL, "print all options, their values and where these are from", HELP, 0, 0,
+     0},
     {"help", NULL, "print this", HELP, 0, 0, 0},
     {"version", NULL, "print the version", VERSION, 0, 0, 0},
 };
@@ -215,6 +219,25 @@ static bool set_value(const struct option *opt, const char *value, struct option
     default:
         return true;
     }
+}
+
+bool options_row_at(size_t i, struct options_row *row)
+{
+    if (i >= TABLE_N)
+        return false;
+    *row = (struct options_row){.name = table[i].name,
+                                .takes_value = table[i].value != NULL,
+                                .repeats = table[i].kind == LIST,
+                                .asks = table[i].kind == HELP || table[i].kind == VERSION};
+    return true;
+}
+
+bool options_row_named(const char *name, size_t n, struct options_row *row)
+{
+    for (size_t i = 0; options_row_at(i, row); i++)
+        if (strlen(row->name) == n && strncmp(row->name, name, n) == 0)
+            return true;
+    return false;
 }
 
 static const struct option *find(const char *name, size_t n)
@@ -341,8 +364,10 @@ enum options_result options_parse(int argc, char **argv, const char *version, st
         const struct option *opt = find(arg + 2, eq ? (size_t)(eq - arg - 2) : strlen(arg + 2));
         if (!opt)
             return wrong("there is no option %s%s", arg, ""), OPTIONS_WRONG;
-        if (opt->kind == HELP)
+        if (opt->kind == HELP && strcmp(opt->name, "help") == 0)
             return print_help(), OPTIONS_HELP;
+        if (opt->kind == HELP)
+            continue; /* config.h's: after all were read */
         if (opt->kind == VERSION)
             return printf("xprofd %s\n", version), OPTIONS_VERSION;
         if (opt->kind == FLAG) {

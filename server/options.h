@@ -10,6 +10,7 @@
 #define SERVER_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define OPTIONS_HOSTS_MAX 16
@@ -21,6 +22,7 @@ struct options {
     enum options_role role; /* the word before the options */
     const char
         *logdir[OPTIONS_HOSTS_MAX + 1]; /* directory, one file, or a bucket; NULL-terminated */
+    const char *config;                 /* read already: config.h */
     const char *projects;               /* their table, in place of logdir; or NULL */
     const char *auth;                   /* "none", "oidc", "iap", "header" or NULL */
     const char *oidc_issuer, *oidc_client_id, *oidc_client_secret; /* the last a file */
@@ -55,6 +57,15 @@ struct options {
 enum options_result { OPTIONS_OK, OPTIONS_HELP, OPTIONS_VERSION, OPTIONS_WRONG };
 
 enum options_result options_parse(int argc, char **argv, const char *version, struct options *o);
+
+/* The table, for config.h. */
+struct options_row {
+    const char *name;
+    bool takes_value, repeats;
+    bool asks; /* help and the like: no setting */
+};
+bool options_row_at(size_t i, struct options_row *row); /* false past the end */
+bool options_row_named(const char *name, size_t n, struct options_row *row);
 
 /* Whether an address to listen on can be reached from this machine only. */
 bool options_is_loopback(const char *host);

@@ -128,3 +128,47 @@ def test_a_profile_as_the_only_argument_is_served(make):
         p.terminate()
         p.wait(10)
         p.stdout.close()
+
+
+def printed(*flags, env=None, file=None, tmp=None):
+    """What --print-config tells: {option: [(value, source)]}"""
+    if file is not None:
+        (tmp / 'conf').write_text(file)
+        flags = ('--config', tmp / 'conf', *flags)
+    done = subprocess.run([daemon.XPROFD, *map(str, flags), '--print-config'], stdin=subprocess.DEVNULL,
+                          capture_output=True, timeout=10, check=False, env=dict(os.environ, **(env or {})))
+    if done.returncode:
+        return done.returncode, done.stderr.decode()
+    found = {}
+    for line in done.stdout.decode().splitlines()[1:]:
+        name, value, source = line.split()
+        found.setdefault(name, []).append((value, source))
+    return found
+
+
+def test_flag_wins_over_environment_and_that_over_the_file(tmp_path):
+    file = '# all\nport = 1\nthreads=2\n\n  memory-budget =  1GB \nlogdir = /a\nlogdir = /b\nallow-host = x\n'
+    env = {'XPROFD_THREADS': '3', 'XPROFD_MEMORY_BUDGET': '2GB', 'XPROFD_ALLOW_HOST': 'y,z'}
+    c = printed('--memory-budget', '3GB', env=env, file=file, tmp=tmp_path)
+    assert c['port'] == [('1', 'file')]
+    assert c['threads'] == [('3', 'environment')]
+    assert c['memory-budget'] == [('3GB', 'flag')]
+    assert c['logdir'] == [('/a', 'file'), ('/b', 'file')]
+    assert c['allow-host'] == [('y', 'environment'), ('z', 'environment')]
+    assert c['host'] == [('-', 'default')]
+    c = printed('/c', file=file, tmp=tmp_path)
+    assert c['logdir'] == [('-', 'default')]  # a bare word is the place; the file's are not added to it
+
+
+def test_wrong_configuration_is_told_with_its_line(tmp_path):
+    for file, words in (('x = 1\n', ':1: there is no such option'), ('\nport\n', ':2: a line is'),
+                        ('port =\n', ':1: the value is missing'), ('config = x\n', ':1: there is no such'),
+                        ('help = yes\n', ':1: there is no such'), ('port = z\n', '--port=z is not a number')):
+        code, text = printed('/c', file=file, tmp=tmp_path)
+        assert code == 2 and words in text, (file, text)
+    (tmp_path / 'conf').write_bytes(b'port = 1\0\n')
+    assert 'zero byte' in printed('--config', tmp_path / 'conf', '/c')[1]
+    (tmp_path / 'conf').write_bytes(b'#' * 70000)
+    assert '64 KiB' in printed('--config', tmp_path / 'conf', '/c')[1]
+    assert 'cannot open' in printed('--config', tmp_path / 'none', '/c')[1]
+    assert printed('/c', env={'XPROFD_PORT': 'no'})[0] == 2
