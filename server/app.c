@@ -429,6 +429,23 @@ static void below_project(const struct way *w, struct xp_span path)
         not_found(w->ex);
 }
 
+static void open_link(struct way *w, const struct project *p, struct xp_span token)
+{
+    char id[LINK_ID_TEXT], address[GATE_ADDRESS_MAX];
+
+    w->project = p;
+    gate_address(w->app->gate, w->ex, address); /* once it is answered, the exchange is gone */
+    if (!links_answer(w->app->links, w->ex, p, w->who, project_right(p, w->who), token, id))
+        gate_challenge(w->app->gate, w->ex, NULL);
+    else if (id[0])
+        audit(w->app->audit, &(struct audit_event){.what = "link_opened",
+                                                   .who = who_name(w->who),
+                                                   .project = p->name,
+                                                   .outcome = "ok",
+                                                   .detail = id,
+                                                   .address = address});
+}
+
 static void in_project(struct way *w, struct xp_span path)
 {
     const uint8_t *slash = memchr(path.p, '/', path.n);
@@ -438,8 +455,7 @@ static void in_project(struct way *w, struct xp_span path)
 
     const struct project *p = projects_find(w->app->projects, name);
     if (p && slash && is_read(w->ex) && cut(&rest, LINKS_PATH)) {
-        links_answer(w->app->links, w->ex, p, w->who, project_right(p, w->who), rest);
-        project_unref(p);
+        open_link(w, p, rest);
         return;
     }
     take_project(w, p);

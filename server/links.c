@@ -7,6 +7,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/json_out.h"
+#include "server/audit.h"
 
 #define DAY_S 86400
 #define DEFAULT_DAYS 7
@@ -255,34 +256,54 @@ static void open_view(struct links *l, struct http_exchange *ex, const struct li
     http_answer(ex, &a);
 }
 
-void links_answer(struct links *l, struct http_exchange *ex, const struct project *p,
-                  const struct who *who, enum right right, struct xp_span token)
+bool links_answer(struct links *l, struct http_exchange *ex, const struct project *p,
+                  const struct who *who, enum right right, struct xp_span token,
+                  char id[LINK_ID_TEXT])
 {
     struct link_claims c;
     struct xp_error err = {0};
-    bool gone = false;
+    bool gone = false, cookie;
 
+    id[0] = 0;
     if (!l) {
         xp_fail(&err, XP_DENIED, 0, "this server has no share links");
         refuse(ex, 404, &err);
-    } else if (link_open(l->keys, LINK_URL, token, &c, &err) != XP_OK) {
+        return true;
+    }
+    if (link_open(l->keys, LINK_URL, token, &c, &err) != XP_OK) {
         refuse(ex, 403, &err);
-    } else if (judge(l, p, &c, &gone, &err) != XP_OK) {
+        return true;
+    }
+    if (judge(l, p, &c, &gone, &err) != XP_OK) {
         refuse(ex, gone ? 410 : 403, &err);
-    } else if (right >= RIGHT_VIEW) {
-        open_view(l, ex, &c, false);
-    } else if (reaches(&c, who)) {
-        open_view(l, ex, &c, true);
-    } else {
+        return true;
+    }
+    cookie = right < RIGHT_VIEW;
+    if (cookie && !reaches(&c, who)) {
+        if (who->kind == WHO_NOBODY)
+            return false;
         xp_fail(&err, XP_DENIED, 0,
                 c.audience == LINK_DOMAIN ? "this link is for signed-in people of %s"
                                           : "this link is for members of the project",
                 c.domain);
-        refuse(ex, who->kind == WHO_USER ? 403 : 401, &err);
+        refuse(ex, 403, &err);
+        return true;
     }
+    link_id_text(&c, id);
+    open_view(l, ex, &c, cookie);
+    return true;
 }
 
 /* --- the API --- */
+
+static void tell(const struct ask *ask, const char *what, const char *id)
+{
+    audit(ask->app->audit, &(struct audit_event){.what = what,
+                                                 .who = who_name(ask->who),
+                                                 .project = ask->project->name,
+                                                 .outcome = "ok",
+                                                 .detail = id});
+}
 
 static struct links *links_of(struct ask *ask)
 {
@@ -418,8 +439,7 @@ static enum xp_status make(struct ask *ask, struct links *l, struct link_claims 
 {
     struct xp_span body = http_request(ask->ex)->body;
     json_error_t at;
-    json_t *o = json_loadb(body.n ? (const char *)body.p : "", body.n,
-                           JSON_REJECT_DUPLICATES, &at);
+    json_t *o = json_loadb(body.n ? (const char *)body.p : "", body.n, JSON_REJECT_DUPLICATES, &at);
     enum xp_status status;
 
     if (!json_is_object(o))
@@ -446,6 +466,7 @@ void api_links_make(struct ask *ask)
 {
     struct links *l = links_of(ask);
     struct link_claims c = {0};
+    char id[LINK_ID_TEXT];
     struct xp_buf token, body;
     struct xp_error err = {0};
     struct http_answer a;
@@ -460,6 +481,8 @@ void api_links_make(struct ask *ask)
         ask_problem(ask, &err);
         return;
     }
+    link_id_text(&c, id);
+    tell(ask, "link_made", id);
     xp_buf_init(&body, LIST_BYTES);
     xp_json_init(&j, &body);
     xp_json_obj(&j);
@@ -555,7 +578,9 @@ static enum xp_status revoke(struct ask *ask, struct links *l, struct xp_error *
     if (!ask_arg(ask, "id").p) {
         if (!editor)
             return xp_fail(err, XP_DENIED, 0, "only an editor revokes all links of a run");
-        return linkstore_revoke_run(l->store, ask->project->name, run, now_s(), err);
+        XP_TRY(linkstore_revoke_run(l->store, ask->project->name, run, now_s(), err));
+        tell(ask, "links_of_run_revoked", run);
+        return XP_OK;
     }
     if (!arg_text(ask, "id", id, sizeof id))
         return xp_fail(err, XP_BAD_REQUEST, 0, "a link's id is 32 hexadecimal digits");
@@ -564,7 +589,9 @@ static enum xp_status revoke(struct ask *ask, struct links *l, struct xp_error *
         return status;
     if (!editor && !is_maker(ask, r.by))
         return xp_fail(err, XP_DENIED, 0, "a link is revoked by who made it, or by an editor");
-    return linkstore_revoke(l->store, &r.claims, err);
+    XP_TRY(linkstore_revoke(l->store, &r.claims, err));
+    tell(ask, "link_revoked", id);
+    return XP_OK;
 }
 
 void api_links_revoke(struct ask *ask)

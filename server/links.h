@@ -43,9 +43,12 @@ bool links_admit(struct links *l, struct http_exchange *ex, const struct project
 bool links_cover(const struct link_claims *c, const struct route *route, bool compatible,
                  struct xp_span query);
 
-/* Answers <project>/link-<token>. right: of who in p; p may be seen by nobody but by the link. */
-void links_answer(struct links *l, struct http_exchange *ex, const struct project *p,
-                  const struct who *who, enum right right, struct xp_span token);
+/* Answers <project>/link-<token>. right: of who in p; p may be seen by nobody but by the link.
+ * False: not answered, the asker has to say who it is first. *id, for the audit log: the link's
+ * that was opened, or "". */
+bool links_answer(struct links *l, struct http_exchange *ex, const struct project *p,
+                  const struct who *who, enum right right, struct xp_span token,
+                  char id[LINK_ID_TEXT]);
 
 /* Routes. */
 void api_links(struct ask *ask);

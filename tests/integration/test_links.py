@@ -188,3 +188,134 @@ def test_server_without_keys_says_how_to_have_links(start, logs):
     assert d.get('/p/local/link-1abc').status == 404
     code, _, text = daemon.run_to_end('--logdir', logs, '--link-keys', 'x')
     assert code == 2 and '--state' in text
+
+
+# --- what a link lets in ---
+
+@pytest.fixture(scope='module')
+def guarded(logs, tmp_path_factory):
+    """A server that knows people by a header; ann edits, vic views, others only come by links."""
+    tmp = tmp_path_factory.mktemp('guarded')
+    (tmp / 'state').mkdir()
+    (tmp / 'projects.json').write_text(json.dumps({'projects': {
+        'open': {'roots': [str(logs)], 'viewers': ['user:vic@example.com'], 'editors': ['user:ann@example.com'],
+                 'links': {'anyone': True}},
+        'shut': {'roots': [str(logs)], 'editors': ['user:ann@example.com']}}}))
+    d = daemon.Daemon('--projects', tmp / 'projects.json', '--link-keys', key_file(tmp / 'keys'), '--state', tmp / 'state',
+                      '--auth', 'header', '--trusted-header', 'x-user', '--trusted-from', '127.0.0.0/8',
+                      '--audit-log', tmp / 'audit')
+    d.audit = tmp / 'audit'
+    yield d
+    d.stop()
+
+
+def person(name):
+    return {'x-user': name} if name else {}
+
+
+ANN, VIC, PAT, EVE = 'ann@example.com', 'vic@example.com', 'pat@partner.org', 'eve@evil.org'
+
+
+def link_of(server, who, project='open', run='sample', view=VIEW, **more):
+    body = json.dumps(dict({'run': run, 'view': view}, **more))
+    return server.request('POST', '/p/%s/api/v1/links' % project,
+                          dict(person(who), **{'content-type': 'application/json'}), body)
+
+
+def opened(server, url, who=None, project='open'):
+    """-> (status, headers that the browser sends from then on)"""
+    r = server.get('/p/%s/%s' % (project, url), person(who))
+    cookie = r.headers.get('set-cookie')
+    if cookie:
+        assert 'HttpOnly' in cookie and 'SameSite=Lax' in cookie and 'ath=' not in cookie, cookie
+        return r.status, dict(person(who), cookie=cookie.split(';')[0])
+    return r.status, person(who)
+
+
+def sees(server, headers, what, project='open'):
+    return server.get('/p/%s/api/v1/%s' % (project, what), headers).status
+
+
+def test_link_for_anyone_shows_its_run_and_nothing_else(guarded):
+    url = link_of(guarded, ANN, audience='anyone', view='op_profile?run=sample').json()['url']
+    assert sees(guarded, {}, 'run?run=sample') == 401
+    status, browser = opened(guarded, url)
+    assert status == 303 and 'cookie' in browser
+    for what in ('run?run=sample', 'tracks?run=sample', 'report?run=sample&tool=op_profile', 'search?run=sample&q=x',
+                 'report?run=sample&tool=overview_page', 'progress?run=sample&host=host-0'):
+        assert sees(guarded, browser, what) == 200, what
+    for what in ('runs', 'run?run=other', 'run', 'run?run=sample&run=other', 'tracks?run=other', 'links?run=sample', 'status',
+                 'report?run=sample&tool=op_profile&run=other'):
+        assert sees(guarded, browser, what) == 403, what
+    assert sees(guarded, browser, 'run?run=sample', 'shut') in (401, 404)
+    assert sees(guarded, browser, 'run?run=%73ample') == 200
+    assert guarded.get('/p/open/op_profile?run=sample', browser).status == 200
+    assert guarded.get('/p/open/data/plugin/profile/data?run=sample&tag=overview_page', browser).status == 403
+    r = guarded.request('POST', '/p/open/api/v1/links', dict(browser, **{'content-type': 'application/json'}), '{}')
+    assert r.status == 403
+
+
+def test_link_of_one_tool_shows_that_tool_only(guarded):
+    url = link_of(guarded, ANN, audience='anyone', tool='op_profile', view='op_profile?run=sample').json()['url']
+    _, browser = opened(guarded, url)
+    assert sees(guarded, browser, 'report?run=sample&tool=op_profile') == 200
+    assert sees(guarded, browser, 'run?run=sample') == 200
+    for what in ('report?run=sample&tool=overview_page', 'report?run=sample', 'tracks?run=sample', 'window?run=sample',
+                 'report?run=sample&tool=op_profile&tool=hlo_stats'):
+        assert sees(guarded, browser, what) == 403, what
+    _, browser = opened(guarded, link_of(guarded, ANN, audience='anyone', tool='trace').json()['url'])
+    assert sees(guarded, browser, 'tracks?run=sample') == 200
+    assert sees(guarded, browser, 'report?run=sample&tool=op_profile') == 403
+
+
+def test_link_for_a_domain_lets_in_its_people_only(guarded):
+    url = link_of(guarded, ANN, audience='domain', domain='partner.org').json()['url']
+    status, browser = opened(guarded, url, PAT)
+    assert status == 303 and sees(guarded, browser, 'run?run=sample') == 200
+    assert opened(guarded, url, EVE)[0] == 403
+    assert opened(guarded, url)[0] == 401
+    stolen = dict(browser, **person(EVE))
+    assert sees(guarded, stolen, 'run?run=sample') == 404
+    assert sees(guarded, dict(cookie=browser['cookie']), 'run?run=sample') == 401
+
+
+def test_link_for_members_gives_nobody_a_right(guarded):
+    url = link_of(guarded, VIC).json()['url']
+    status, browser = opened(guarded, url, VIC)
+    assert status == 303 and 'cookie' not in browser
+    assert opened(guarded, url, EVE)[0] == 403
+    assert opened(guarded, url)[0] == 401
+
+
+def test_who_may_make_and_revoke_which_links(guarded):
+    assert link_of(guarded, VIC, audience='anyone').status == 403
+    assert link_of(guarded, VIC, audience='domain', domain='x.org').status == 403
+    assert link_of(guarded, EVE).status == 404
+    assert link_of(guarded, None).status == 401
+    assert link_of(guarded, ANN, 'shut', audience='anyone').status == 403
+    hers, his = link_of(guarded, ANN).json()['id'], link_of(guarded, VIC).json()['id']
+    where = '/p/open/api/v1/links?run=sample'
+    may = {x['id']: x['may_revoke'] for x in guarded.get(where, person(VIC)).json()['links']}
+    assert (may[hers], may[his]) == (False, True)
+    assert guarded.request('DELETE', where + '&id=' + hers, person(VIC)).status == 403
+    assert guarded.request('DELETE', where, person(VIC)).status == 403
+    assert guarded.request('DELETE', where + '&id=' + his, person(VIC)).status == 204
+    assert guarded.request('DELETE', where + '&id=' + hers, person(ANN)).status == 204
+
+
+def test_cookie_of_a_link_ends_with_the_link(guarded):
+    link = link_of(guarded, ANN, audience='anyone').json()
+    _, browser = opened(guarded, link['url'])
+    assert sees(guarded, browser, 'run?run=sample') == 200
+    name, value = browser['cookie'].split('=', 1)
+    for bad in (value[:-1], value[:-2] + ('A' if value[-2] != 'A' else 'B') + value[-1], link['url'][5:]):
+        assert sees(guarded, {'cookie': name + '=' + bad}, 'run?run=sample') == 401
+    assert guarded.get('/p/open/link-' + value).status == 403
+    both = {'cookie': 'a=b; xprofd-link-00000000=x; ' + browser['cookie']}
+    assert sees(guarded, both, 'run?run=sample') == 200
+    assert guarded.request('DELETE', '/p/open/api/v1/links?run=sample&id=' + link['id'], person(ANN)).status == 204
+    assert sees(guarded, browser, 'run?run=sample') == 401
+    told = [json.loads(line) for line in guarded.audit.read_text().splitlines()]
+    mine = [(e['what'], e['who']) for e in told if e.get('detail') == link['id']]
+    assert mine == [('link_made', 'user:' + ANN), ('link_opened', 'nobody'), ('link_revoked', 'user:' + ANN)]
+    assert link['url'][6:40] not in guarded.audit.read_text()
