@@ -24,25 +24,28 @@ static void *must(void *p)
 
 /* --- sentences --- */
 
-/* The line of the first "word" behind that of the project; 0 when it is not written so. The parser
- * keeps no lines of what it has read. */
+/* The line of the first "word" behind that of the project, else the project's own; 0 when neither
+ * is written so. The parser keeps no lines of what it has read. */
 static size_t line_of(const struct parse *p, const char *word)
 {
     const char *words[] = {p->project, word};
     struct xp_span rest = p->text;
     char quoted[MEMBER_MAX + 3];
+    bool found = false;
 
     for (size_t i = 0; i < 2; i++) {
         if (!words[i])
             continue;
         int n = snprintf(quoted, sizeof quoted, "\"%s\"", words[i]);
-        if (n < 0 || (size_t)n >= sizeof quoted)
-            return 0;
-        const uint8_t *at = rest.n ? memmem(rest.p, rest.n, quoted, (size_t)n) : NULL;
+        bool fits = n > 0 && (size_t)n < sizeof quoted;
+        const uint8_t *at = fits && rest.n ? memmem(rest.p, rest.n, quoted, (size_t)n) : NULL;
         if (!at)
-            return 0;
+            break;
         rest = xp_span_of(at, rest.n - (size_t)(at - rest.p));
+        found = true;
     }
+    if (!found)
+        return 0;
     size_t line = 1;
     for (const uint8_t *c = p->text.p; c < rest.p; c++)
         line += *c == '\n';
