@@ -2,8 +2,14 @@
 import base64
 import json
 import os
+import shutil
+import socket
+import subprocess
+import sys
 import time
+import urllib.error
 import urllib.parse
+import urllib.request
 
 import pytest
 
@@ -252,6 +258,57 @@ def test_behind_a_prefix_cookies_and_addresses_are_those_of_the_public_url(idp, 
     back = urllib.parse.urlsplit(idp.let_in(r.to, BOB))
     r = b.ask('GET', '/auth/callback?' + back.query)
     assert r.status == 303 and r.headers['location'] == '../'
+    assert runs(server, 'b', {'cookie': 'xprofd-session=' + b.cookies['xprofd-session']}) == ['run-b']
+
+
+@pytest.fixture
+def real_provider():
+    """Somebody else's implementation of a provider, with a user `bob`."""
+    tool = shutil.which('oidc-provider-mock') or os.path.join(os.path.dirname(sys.executable), 'oidc-provider-mock')
+    if not os.path.exists(tool):
+        pytest.skip('oidc-provider-mock is not installed (pip install oidc-provider-mock): only our own provider was asked')
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        port = s.getsockname()[1]
+    claims = json.dumps({'sub': 'bob', 'email': 'bob@other.example', 'email_verified': True})
+    proc = subprocess.Popen([tool, '-p', str(port), '--user-claims', claims], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    issuer = 'http://127.0.0.1:%d' % port
+    try:
+        end = time.monotonic() + 30
+        while True:
+            try:
+                with urllib.request.urlopen(issuer + '/.well-known/openid-configuration', timeout=5) as r:
+                    issuer = json.load(r)['issuer']
+                break
+            except OSError:
+                assert proc.poll() is None and time.monotonic() < end, 'the provider did not start'
+                time.sleep(0.1)
+        yield issuer
+    finally:
+        proc.terminate()
+        proc.wait()
+
+
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args):
+        return None
+
+
+def test_a_login_at_a_provider_that_is_not_ours(place, start, real_provider):
+    server = start('--projects', place / 'projects.json', '--auth', 'oidc', '--oidc-issuer', real_provider,
+                   '--oidc-client-id', 'x', '--oidc-client-secret-file', place / 'client-secret')
+    b = Browser(server)
+    to = b.ask('GET', b.local(b.ask('GET', '/p/b/').to)).to
+    try:
+        urllib.request.build_opener(NoRedirect).open(to, data=b'sub=bob', timeout=30)
+        raise AssertionError('the provider did not send the browser back')
+    except urllib.error.HTTPError as answer:
+        assert answer.code in (302, 303), answer
+        back = answer.headers['location']
+    r = b.ask('GET', b.local(back))
+    assert r.status == 303 and b.local(r.to) == '/p/b/', r
+    assert b.ask('GET', '/api/v1/me').json()['name'] == 'user:bob@other.example'
     assert runs(server, 'b', {'cookie': 'xprofd-session=' + b.cookies['xprofd-session']}) == ['run-b']
 
 
