@@ -22,10 +22,11 @@ def endpoint_slice(name, *addresses, ready=True):
 
 
 class Api:
-    """`slices` is what a list says; what is put into `events` goes to the watch."""
+    """`slices` is what a list says; what is put into `events` goes to the watch. For several that watch: `change`."""
 
     def __init__(self, cert, key):
         self.slices, self.events, self.lists, self.watches, self.token, self.bad = [], queue.Queue(), 0, [], TOKEN, []
+        self.many, self.version, self.watchers = False, 0, []
         api = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -43,7 +44,8 @@ class Api:
                     self.watch(query)
                 else:
                     api.lists += 1
-                    body = json.dumps({'metadata': {'resourceVersion': str(100 * api.lists)}, 'items': api.slices}).encode()
+                    version = str(api.version if api.many else 100 * api.lists)
+                    body = json.dumps({'metadata': {'resourceVersion': version}, 'items': api.slices}).encode()
                     self.send_response(200)
                     self.send_header('content-length', str(len(body)))
                     self.end_headers()
@@ -54,8 +56,14 @@ class Api:
                 self.send_response(200)
                 self.send_header('transfer-encoding', 'chunked')
                 self.end_headers()
+                events = api.events
+                if api.many:
+                    events = queue.Queue()
+                    api.watchers.append(events)
+                    if not query.endswith('resourceVersion=%d' % api.version):  # it changed since the list
+                        api.expire(events)
                 while True:
-                    event = api.events.get()
+                    event = events.get()
                     line = json.dumps(event).encode() + b'\n' if event else b''
                     for piece in (line[:20], line[20:]) if line else (b'',):  # lines need not come whole
                         self.wfile.write(b'%x\r\n%s\r\n' % (len(piece), piece))
@@ -74,8 +82,20 @@ class Api:
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
+    def expire(self, events):
+        events.put({'type': 'ERROR', 'object': {'kind': 'Status', 'code': 410}})
+        events.put(None)
+
+    def change(self, *slices):
+        """Tells all that watch, who list again."""
+        self.many, self.slices, self.version, watchers = True, slices, self.version + 1, self.watchers
+        self.watchers = []
+        for w in watchers:
+            self.expire(w)
+
     def stop(self):
-        self.events.put(None)
+        for w in self.watchers + [self.events]:
+            w.put(None)
         self.server.shutdown()
         self.server.server_close()
 
