@@ -11,8 +11,10 @@
 
 #include "lib/base/hash.h"
 #include "lib/objstore/objstore_int.h"
+#include "shard/derive/cut.h"
 #include "shard/load.h"
 #include "shard/query/query.h"
+#include "shard/tools/range.h"
 #include "shard/tools/tool.h"
 #include "shard/tools/xprof_lists.h"
 
@@ -225,25 +227,36 @@ static void ask_modules(struct part *p)
     }
 }
 
-static enum xp_status report(const struct tool *t, struct part *p, struct xp_arena *a,
-                             struct out *o, struct xp_error *err)
+static enum xp_status report(const struct tool *t, struct part *p, struct range *range,
+                             struct xp_arena *a, struct out *o, struct xp_error *err)
 {
+    struct range_seen seen;
     struct tool_host host = {.part = p, .name = xp_span_str("host")};
     struct report_host source = {.name = host.name};
     struct tool_report r = tool_report_of(t);
     struct tool_args none = {0};
     struct xp_span merged = {0}, one = {0};
-    XP_TRY(r.map(&host, &none, a, &one, err));
+    XP_TRY(range_map(range, &r, &host, &none, a, &one, &seen, err));
     XP_TRY(r.merge(merged, one, a, &merged, err));
+    range_see(range, &seen);
+    XP_TRY(range_close(range, &r, err));
+    none.range = range->any ? &range->shown : NULL;
     return tool_report_run(t, &source, 1, merged, &none, a, o, err);
 }
 
+/* Of all of it, of the middle of it, and of a step. */
 static void ask_reports(struct part *p)
 {
-    for (size_t i = 0; i < TOOLS; i++) {
-        const struct tool *t = tool_find(xp_span_str(tool_ids[i]));
-        if (t->report)
-            ASK(report(t, p, a, &o, &err));
+    int64_t begin = 0, end = 0;
+    cut_extent(p, &begin, &end);
+    for (size_t i = 0; i < 3 * TOOLS; i++) {
+        const struct tool *t = tool_find(xp_span_str(tool_ids[i / 3]));
+        struct range range = {.any = i % 3, .by_steps = i % 3 == 2, .first = 0, .last = 1};
+        range.shown.t0_ps = begin + (int64_t)(((uint64_t)end - (uint64_t)begin) / 4);
+        range.shown.t1_ps = end - (int64_t)(((uint64_t)end - (uint64_t)begin) / 3);
+        bool some = i % 3 != 1 || range.shown.t0_ps < range.shown.t1_ps;
+        if (t->report && some)
+            ASK(report(t, p, &range, a, &o, &err));
     }
 }
 
