@@ -22,7 +22,7 @@ static bool marks_find(const struct derive_line *l, uint64_t kinds, struct vec *
     struct side_cursor c;
     bool sorted = true;
     uint64_t last = 0;
-    if (!l->side || !kinds)
+    if (!(side_kinds(l->side) & kinds))
         return true;
     side_open(&c, l->side);
     while (side_next(&c)) {

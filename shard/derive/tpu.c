@@ -9,6 +9,9 @@
 
 #define NONE UINT32_MAX
 #define SCOPES_MAX 1024
+/* Stats of an event that stand above those of its metadata. */
+#define OWN_STATS                                                                                  \
+    (UINT64_C(1) << STAT_TF_OP | UINT64_C(1) << STAT_SOURCE | UINT64_C(1) << STAT_IS_ASYNC)
 #define EXACT_ORDER_MAX 1000000 /* events of a plane whose order costs memory for each */
 
 enum { OFFLOAD_NO, OFFLOAD_START, OFFLOAD_DONE, OFFLOAD_OTHER };
@@ -56,7 +59,7 @@ struct tpu_work {
     struct derive_eye *eyes;       /* one for each of them; for groups and stats */
     struct derive_span step;       /* the one that the last event was in */
     int64_t step_after;            /* end of the one before */
-    bool any, own_stats;           /* events may have stats that say more than their metadata */
+    bool any;                      /* something is derived */
 };
 
 /* --- what an op says --- */
@@ -229,8 +232,7 @@ static enum xp_status ops_read(struct tpu_work *t)
     struct meta_reader r;
     enum xp_status st = XP_OK;
     meta_reader_init(&r, t->w->part);
-    bool stats = t->dp->kinds & (UINT64_C(1) << STAT_TF_OP | UINT64_C(1) << STAT_SOURCE |
-                                 UINT64_C(1) << STAT_IS_ASYNC);
+    bool stats = t->dp->kinds & OWN_STATS;
     for (uint32_t i = 0; st == XP_OK && i < t->pl->nevmeta; i++) {
         struct op_info *o = &t->ops[i];
         struct xp_span body;
@@ -380,11 +382,11 @@ static bool take_event(struct tpu_work *t, const struct plane_event *ev, const s
 }
 
 /* Nothing is derived from a line whose events all say that they are asynchronous. */
-static bool all_async(const struct tpu_work *t, const struct derive_line *l)
+static bool all_async(const struct derive_line *l)
 {
     struct side_cursor c;
     uint64_t n = 0;
-    if (!(t->dp->kinds >> STAT_IS_ASYNC & 1) || !l->side)
+    if (!(side_kinds(l->side) >> STAT_IS_ASYNC & 1))
         return false;
     side_open(&c, l->side);
     for (; side_next(&c); n++) {
@@ -412,7 +414,7 @@ static void choose_lines(struct tpu_work *t, bool like_xprof)
         const struct derive_line *l = &VEC(t->w->lines, struct derive_line)[i];
         if (!l->line->nevents)
             continue;
-        if (!like_xprof && all_async(t, l))
+        if (!like_xprof && all_async(l))
             note_names(t, l->line);
         else
             derive_look(&t->eyes[i - t->first_line], t->w->d, l);
@@ -445,7 +447,7 @@ static inline int64_t group_of(struct tpu_work *t, struct derive_eye *eye,
 static bool take_run(struct tpu_work *t, const struct plane_run *run)
 {
     struct derive_eye *eye = &t->eyes[run->line - t->first_line];
-    bool own = t->own_stats && eye->side.side, ok = true;
+    bool own = side_kinds(eye->side.side) & OWN_STATS, ok = true;
     for (uint32_t i = 0; ok && i < run->n; i++) {
         const struct lane_event *e = &run->ev[i];
         struct op_info *o = &t->ops[e->name], mine;
@@ -492,8 +494,6 @@ static bool walk_plane(struct tpu_work *t)
     bool ok = walk && view_all(t, walk);
     if (ok && like_xprof)
         ok = plane_walk_like_xprof(walk);
-    t->own_stats = t->dp->kinds & (UINT64_C(1) << STAT_TF_OP | UINT64_C(1) << STAT_SOURCE |
-                                   UINT64_C(1) << STAT_IS_ASYNC);
     struct plane_run run;
     while (ok && plane_walk_run(walk, &run))
         ok = take_run(t, &run);

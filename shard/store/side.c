@@ -43,6 +43,11 @@ static void open_block(struct side_cursor *c, uint64_t i)
     c->prev_at = b->first_at;
 }
 
+uint64_t side_kinds(const struct side *side)
+{
+    return side ? side->kinds : 0;
+}
+
 void side_open(struct side_cursor *c, const struct side *side)
 {
     c->side = side;
@@ -155,6 +160,7 @@ void side_pen_reset(struct side_pen *pen)
 {
     pen->used = 0;
     pen->n = pen->nblk = pen->nsegs = 0;
+    pen->kinds = 0;
 }
 
 static bool flush_segment(struct side_pen *pen, struct xp_arena *scratch, struct xp_bump *out)
@@ -207,6 +213,7 @@ bool side_pen_add(struct side_pen *pen, uint64_t at, const struct side_stat *sta
     for (int i = 0; i < n; i++) {
         const struct side_stat *s = &stats[i];
         *p++ = (uint8_t)(s->kind << 2 | s->type);
+        pen->kinds |= UINT64_C(1) << s->kind;
         if (s->type == SIDE_DOUBLE) {
             memcpy(p, &s->num, 8);
             p += 8;
@@ -236,6 +243,7 @@ bool side_pen_end(struct side_pen *pen, struct xp_arena *scratch, struct xp_bump
     if (!s->segs)
         return false;
     memcpy(s->segs, pen->segs, pen->nsegs * sizeof *s->segs);
+    s->kinds = pen->kinds;
     s->nblocks = (uint64_t)(pen->nsegs - 1) * SIDE_SEG + last;
     s->count = (s->nblocks - 1) * SIDE_BLOCK + side_block(s, s->nblocks - 1)->count;
     *side = s;

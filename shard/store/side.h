@@ -43,6 +43,9 @@ struct side_cursor {
     struct side_stat stats[SIDE_MAX];
 };
 
+/* Bit k: some event has a stat of kind k. 0 where side is NULL. */
+uint64_t side_kinds(const struct side *side);
+
 /* side may be NULL: then nothing is ever found. */
 void side_open(struct side_cursor *c, const struct side *side);
 /* The next event that has stats, in file order: c->at, c->n, c->stats. False at the end. */

@@ -24,6 +24,7 @@ struct side_block {
 
 struct side {
     uint64_t count, nblocks;
+    uint64_t kinds; /* bit k: some event has that kind */
     struct side_block **segs;
 };
 
@@ -38,7 +39,7 @@ static inline const struct side_block *side_block(const struct side *s, uint64_t
 struct side_pen {
     uint8_t *buf; /* one block; scratch, made at the first event */
     size_t used;
-    uint64_t first_at, prev_at;
+    uint64_t first_at, prev_at, kinds;
     uint32_t n, nblk;
     struct side_block blk[SIDE_SEG];
     struct side_block **segs;

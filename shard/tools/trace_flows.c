@@ -222,7 +222,7 @@ static uint64_t count_most(struct flows_work *w)
     for (uint32_t i = 0; i < w->h->d->nlines; i++) {
         struct side_cursor c;
         side_open(&c, w->h->d->lines[i].side);
-        while (side_next(&c)) {
+        while (side_kinds(c.side) & KINDS && side_next(&c)) {
             bool hit = false;
             for (int k = 0; k < c.n && !hit; k++)
                 hit = c.stats[k].kind < 64 && KINDS >> c.stats[k].kind & 1;

@@ -276,8 +276,8 @@ static bool add_lanes(struct trace_host *h, struct trace_row *row, uint32_t line
                      UINT64_C(1) << STAT_PRODUCER_ID | UINT64_C(1) << STAT_CONSUMER_ID |
                      UINT64_C(1) << STAT_RUN_ID | UINT64_C(1) << STAT_REQUEST_ID |
                      UINT64_C(1) << STAT_STEP_ID;
-    row->may_flow |= l->side && dp->kinds & flows;
-    row->may_async |= l->side && dp->kinds >> STAT_IS_ASYNC & 1;
+    row->may_flow |= side_kinds(l->side) & flows;
+    row->may_async |= side_kinds(l->side) >> STAT_IS_ASYNC & 1;
     struct seen seen = shown_events(h, l, dp->hides && !l->own_names);
     row->may_hide |= seen.n != l->line->nevents;
     widen(h, &seen);
