@@ -537,45 +537,54 @@ static void come_back(struct gate *g, struct audit *log, struct http_exchange *e
 
 /* --- signing out --- */
 
+/* To our own page: a form that led on to the provider would be against the pages' policy. */
 static void sign_out(struct gate *g, struct audit *log, struct http_exchange *ex,
                      const struct who *who)
 {
-    const struct xp_provider_view *view = xp_provider_view(g->provider);
     struct xp_error err = {0};
-    struct xp_buf to;
     struct http_answer a;
 
     if (gate_is_own(g, ex, false, &err) != XP_OK) {
         http_answer_problem(&a, &err);
         http_answer(ex, &a);
-        xp_provider_view_unref(view);
         return;
     }
-    xp_buf_init(&to, URL_MAX);
-    if (view && view->logout) {
-        xp_buf_str(&to, view->logout);
-        xp_buf_byte(&to, strchr(view->logout, '?') ? '&' : '?');
-        add_field(&to, "client_id", g->client_id);
-    } else {
-        xp_buf_str(&to, "logout");
-    }
-    redirect(&a, 303, to.failed ? XP_SPAN_LIT("logout") : xp_buf_all(&to));
+    redirect(&a, 303, XP_SPAN_LIT("logout"));
     gate_set_cookie(g, &a, g->session_cookie, (struct xp_span){0}, 0);
     http_answer(ex, &a);
-    xp_buf_fini(&to);
-    xp_provider_view_unref(view);
     if (who->kind == WHO_USER)
         audit(log,
               &(struct audit_event){.what = "sign_out", .who = who_name(who), .outcome = "ok"});
 }
 
-static void logout_page(struct http_exchange *ex, const struct who *who)
+static void signed_out_page(struct gate *g, struct http_answer *a)
+{
+    const struct xp_provider_view *view = xp_provider_view(g->provider);
+    struct xp_buf text;
+
+    xp_buf_init(&text, URL_MAX);
+    xp_buf_str(&text, "You are not signed in here.");
+    if (view && view->logout) { /* an address without quotes and brackets */
+        bool more = strchr(view->logout, '?') != NULL;
+        xp_buf_fmt(&text, " At the provider you may be: <a href=\"%s%cclient_id=", view->logout,
+                   more ? '&' : '?');
+        add_escaped(&text, xp_span_str(g->client_id), "");
+        xp_buf_str(&text, "\">sign out there, too</a>.");
+    }
+    xp_buf_byte(&text, 0);
+    pages_message(a, 200, "Signed out", text.failed ? "You are not signed in here." : str(&text),
+                  "login", "Sign in");
+    xp_buf_fini(&text);
+    xp_provider_view_unref(view);
+}
+
+static void logout_page(struct gate *g, struct http_exchange *ex, const struct who *who)
 {
     struct http_answer a;
     if (who->kind == WHO_USER)
         pages_sign_out(&a);
     else
-        pages_message(&a, 200, "Signed out", "You are not signed in here.", "login", "Sign in");
+        signed_out_page(g, &a);
     http_answer(ex, &a);
 }
 
@@ -592,7 +601,7 @@ bool login_answer(struct gate *g, struct audit *log, struct http_exchange *ex,
     else if (get && xp_span_eq(path, XP_SPAN_LIT("callback")))
         come_back(g, log, ex);
     else if (get && xp_span_eq(path, XP_SPAN_LIT("logout")))
-        logout_page(ex, who);
+        logout_page(g, ex, who);
     else if (m == HTTP_POST && xp_span_eq(path, XP_SPAN_LIT("logout")))
         sign_out(g, log, ex, who);
     else

@@ -1,9 +1,9 @@
 /* server/login.h - signing in and out by a browser: OpenID Connect's code flow with PKCE.
  *
- *     GET  auth/login?to=PLACE   to the provider, with state, nonce and challenge in a sealed
- * cookie GET  auth/callback         from the provider: the code becomes a token, the token a
- * session GET  auth/logout           a page that asks POST auth/logout           ends the session,
- * here and, where it takes that, at the provider
+ * GET auth/login?to=PLACE leads to the provider, with state, nonce and challenge in a sealed
+ * cookie. GET auth/callback is where the provider sends the browser back to: the code becomes a
+ * token, the token a session. GET auth/logout is a page that asks, POST auth/logout ends the
+ * session here; the page then shows where to end it there.
  *
  * A session is a sealed cookie (lib/auth/seal.h): HttpOnly, SameSite=Lax, Secure under https. It
  * holds who it is, no token. Paths are below the root of the site; PLACE is one too, relative to

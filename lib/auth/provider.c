@@ -69,7 +69,7 @@ bool xp_provider_url_ok(const char *url)
     if (strlen(url) > URL_MAX)
         return false;
     for (const char *c = url; *c; c++)
-        if (*c <= ' ' || *c == 0x7f)
+        if (*c <= ' ' || *c >= 0x7f || strchr("\"<>\\", *c))
             return false;
     if (strncmp(url, "https://", 8) == 0)
         return url[8] != 0;

@@ -90,7 +90,7 @@ class Provider:
         elif url.path == '/.well-known/openid-configuration':
             self.answer(h, {'issuer': self.issuer, 'jwks_uri': self.issuer + '/jwks',
                             'authorization_endpoint': self.issuer + '/authorize',
-                            'token_endpoint': self.issuer + '/token',
+                            'token_endpoint': self.issuer + '/token', 'end_session_endpoint': self.issuer + '/out?a=b',
                             'token_endpoint_auth_methods_supported': ['client_secret_basic', 'client_secret_post']})
         elif url.path == '/jwks':
             self.answer(h, {'keys': [k.jwk() for k in self.keys]})

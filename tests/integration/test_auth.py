@@ -203,6 +203,7 @@ def test_a_browser_signs_in_and_comes_back_to_its_page(server, idp, place):
     assert out.status == 403 and 'xprofd-session' in b.cookies
     assert b.ask('POST', '/auth/logout', {'sec-fetch-site': 'same-origin'}).status == 303
     assert 'xprofd-session' not in b.cookies and b.ask('GET', '/p/b/').status == 302
+    assert '"%s/out?a=b&client_id=%s"' % (idp.issuer, fake_idp.CLIENT) in b.ask('GET', '/auth/logout').text()
     assert [e['what'] for e in audit(place) if e['who'] == 'user:bob@other.example'] == ['sign_in', 'sign_out']
 
 
