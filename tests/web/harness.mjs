@@ -49,7 +49,7 @@ export async function startServer(logdir, ...flags) {
   const child = spawn(binary, ["--logdir", logdir, "--port", "0", ...flags], { stdio: ["ignore", "pipe", "pipe"] });
   let log = "";
   const url = await new Promise((done, failed) => {
-    const timer = setTimeout(() => failed(new Error(`no address within 15 s:\n${log}`)), 15_000);
+    const timer = setTimeout(() => failed(new Error(`no address within a minute:\n${log}`)), 60_000);
     const look = (chunk) => {
       log += chunk;
       const found = /listening on (http:\/\/\S+?)\/?\s/.exec(log);
@@ -75,7 +75,7 @@ export function startBrowser() {
 /** A page of its own, with a list of everything that must not happen on it. */
 export async function openPage(browser, url, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1400, height: 840 }, ...options });
-  context.setDefaultTimeout(10_000);
+  context.setDefaultTimeout(40_000); // of a busy machine; what works takes a fraction
   const page = await context.newPage();
   const bad = [];
   page.on("console", (m) => ["error", "warning"].includes(m.type()) && bad.push(`console: ${m.text()}`));
@@ -128,7 +128,7 @@ export function windowOf(page) {
   return t && t.split("..").map(Number);
 }
 
-export async function waitFor(what, fn, ms = 8000) {
+export async function waitFor(what, fn, ms = 40_000) {
   const end = Date.now() + ms;
   for (;;) {
     const got = await fn();

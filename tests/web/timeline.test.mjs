@@ -18,7 +18,7 @@ const HOST = "worker-0";
 const HOSTILE_RUN = "<b onmouseover=alert(1)>run & 'co'";
 const STATUS = /console: Failed to load resource/; // the browser's own line about a 4xx or 5xx
 
-describe("the pages", { skip: reason || false, timeout: 300_000 }, () => {
+describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
   let logdir, server, browser, base, tracks;
 
   before(async () => {

@@ -18,7 +18,7 @@ const SAMPLES = {
 const PLAIN = "plain";
 const CPU = "only a host";
 
-describe("the pages of tools", { skip: reason || false, timeout: 240_000 }, () => {
+describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () => {
   let logdir, server, browser, base;
   const runs = [];
 
@@ -177,6 +177,21 @@ describe("the pages of tools", { skip: reason || false, timeout: 240_000 }, () =
     await page.waitForSelector(".drawing canvas");
     await chip.locator("button").click();
     await waitFor("the whole run", () => param("range") === null);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("the server's own reports are about the chosen steps, and those of programs say that they are not", { skip: !realProfile("synth_tpu_train", "tpu-worker-0") && "the sample is not there" }, async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    await page.goto(`${base}pod_viewer?run=synth_tpu_train&steps=2-4`);
+    await ready(page);
+    assert.equal((await page.locator('[data-metric="steps"] .tile-value').innerText()).trim(), "3");
+    assert.match(await page.locator(".range-chip a").getAttribute("href"), /\/trace\?run=synth_tpu_train.*t=\d+\.\.\d+&steps=2-4/);
+    await page.click(".rail a[href*='/memory_viewer?']");
+    await page.waitForSelector(".range-chip.ignored");
+    await page.click(".rail a[href*='/overview_page?']");
+    await ready(page);
+    assert.equal(await page.locator(".range-chip.ignored").count(), 0);
     assert.deepEqual(await check(), []);
     await close();
   });

@@ -17,7 +17,7 @@ export interface Report {
   text: string | null;
   notes: Note[];
   links?: { table: string; column: string }[];
-  range?: unknown; // there when the report is about a part of the run only
+  range?: { t0: Int; t1: Int; steps: string | null; label: string } | null; // the part of the run that it is about; null: all of it
 }
 
 export interface MissingHost {

@@ -111,7 +111,7 @@ export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, 
           ))}
           <text class="axis" x={LEFT} y={height - 5}>{y.label}</text>
           <text class="axis" x={LEFT + inner} y={height - 5} text-anchor="end">{`${x.label}${x.unit ? `, ${x.unit === "flop/byte" ? "FLOP/B" : x.unit}` : ""}`}</text>
-          {roofs.map((r, i) => <RoofLine key={r.name} r={r} i={i} slope={slopes[i]!} name={names[i]!} ax={ax} ay={ay} inverse={inverse} sx={sx} sy={sy} />)}
+          {roofs.map((r, i) => <RoofLine key={r.name} r={r} i={i} slope={slopes[i]!} name={names[i]!} above={roofs.every((o) => o.slope <= r.slope)} ax={ax} ay={ay} inverse={inverse} sx={sx} sy={sy} />)}
           {seen.map((d) => (
             <circle
               key={d.key} class={`bubble ${d.key === chosen ? "chosen" : ""} ${d === here ? "hover" : ""}`} cx={sx(d.x)} cy={sy(d.y)}
@@ -188,7 +188,7 @@ function placeNames(roofs: readonly Roof[], slopes: readonly Slope[], sx: (v: nu
   for (const i of flattestFirst) {
     const s = slopes[i]!;
     const half = (roofs[i]!.name.length * LETTER * Math.cos((s.turn * Math.PI) / 180)) / 2;
-    const middle = Math.min(sx(s.bend) - 10, right) - half;
+    const middle = Math.min(sx(s.bend) - 24, right) - half;
     if (middle - half < sx(s.from) + 2) continue;
     out[i] = middle;
     right = middle - half - 12;
@@ -196,8 +196,9 @@ function placeNames(roofs: readonly Roof[], slopes: readonly Slope[], sx: (v: nu
   return out;
 }
 
-function RoofLine({ r, i, slope: { from, bend, turn }, name, ax, ay, inverse, sx, sy }: {
-  r: Roof; i: number; slope: Slope; name: number; ax: Box; ay: Box; inverse: (px: number) => number; sx: (v: number) => number; sy: (v: number) => number;
+/** Names stand below their roofs, where the others are not; that of the uppermost above it. */
+function RoofLine({ r, i, slope: { from, bend, turn }, name, above, ax, ay, inverse, sx, sy }: {
+  r: Roof; i: number; slope: Slope; name: number; above: boolean; ax: Box; ay: Box; inverse: (px: number) => number; sx: (v: number) => number; sy: (v: number) => number;
 }) {
   const points = [[from, r.slope > 0 ? from * r.slope : r.peak], [bend, r.slope > 0 ? bend * r.slope : r.peak], [ax.max, Math.min(r.peak, r.slope > 0 ? ax.max * r.slope : r.peak)]];
   const d = points.map(([a, b], k) => `${k ? "L" : "M"}${sx(a!).toFixed(1)} ${sy(Math.max(b!, ay.min)).toFixed(1)}`).join("");
@@ -205,7 +206,7 @@ function RoofLine({ r, i, slope: { from, bend, turn }, name, ax, ay, inverse, sx
     <g>
       <path class={`roof-line r${i % 4}`} d={d} />
       {!Number.isNaN(name) && (
-        <text class="roof-text" x={0} y={0} text-anchor="middle" transform={`translate(${name} ${sy(inverse(name) * r.slope) - 6}) rotate(${turn})`}>{r.name}</text>
+        <text class="roof-text" x={0} y={0} text-anchor="middle" transform={`translate(${name} ${sy(inverse(name) * r.slope)}) rotate(${turn})`} dy={above ? -6 : 14}>{r.name}</text>
       )}
       {(r.slope === 0 || i === 0) && <text class="roof-text" x={sx(ax.max) - 4} y={sy(r.peak) - 6} text-anchor="end">{`peak ${number(r.peak, "flop/s")}`}</text>}
     </g>

@@ -13,14 +13,14 @@ export function partName(s: Part): string {
   return r ? `${duration(r.t1 - r.t0)} from ${timestamp(r.t0)}` : "";
 }
 
-/** `whole`: this page says it is about the whole run nonetheless. */
-export function RangeChip({ s, clear, whole = false }: { s: Part; clear: () => void; whole?: boolean }) {
+/** `whole`: this page says it is about the whole run nonetheless. `href`: that part in the timeline. */
+export function RangeChip({ s, clear, whole = false, href = "" }: { s: Part; clear: () => void; whole?: boolean; href?: string }) {
   const name = partName(s);
   if (!name) return null;
   return (
     <span class={`range-chip ${whole ? "ignored" : ""}`} role="group" aria-label="Part of the run">
       <Icon name={whole ? "warn" : "area"} />
-      <span class="cut" title={`Chosen for all pages of the run: ${name}`}>{whole ? <>whole run, not <s>{name}</s></> : <>only {name}</>}</span>
+      <span class="cut" title={`Chosen for all pages of the run: ${name}`}>{whole ? <>whole run, not <s>{name}</s></> : <>only {href ? <a href={href} title="Show it in the timeline">{name}</a> : name}</>}</span>
       <button type="button" class="tool" title="Back to the whole run" aria-label="Back to the whole run" onClick={clear}><Icon name="close" /></button>
     </span>
   );

@@ -8,7 +8,7 @@ import type { Progress, Run } from "../../api/types";
 import { count, plural } from "../../model/format";
 import { here } from "../../model/location";
 import { elsewhere, parseTool, rangeArguments, toolHref, type ToolUrl } from "../../model/toolurl";
-import { tools, toolOf, type Tool } from "../../model/tools";
+import { TIMELINE, tools, toolOf, type Tool } from "../../model/tools";
 import { markdownText } from "../../model/tablemodel";
 import { show } from "../../model/units";
 import { dialog } from "../../shell/dialogs";
@@ -72,7 +72,7 @@ export function ToolPage() {
 
   return (
     <>
-      <Bar crumbs={<Crumbs s={s} root={root} tool={tool} info={info.value} whole={r !== null && !busy.value && !r.range} />}>
+      <Bar crumbs={<Crumbs s={s} root={root} tool={tool} info={info.value} whole={r !== null && !busy.value && !r.range} range={r?.range ?? null} />}>
         {busy.value && r && <span class="row ago" role="status"><span class="spinner" /> Updating</span>}
         {r && <Copy label="Markdown" title="Copy the figures as Markdown, with the link" text={() => reportMarkdown(r, s)} />}
         <Copy label="Link" title="Copy the link to this view" text={() => window.location.href} />
@@ -90,7 +90,7 @@ export function ToolPage() {
   );
 }
 
-function Crumbs({ s, root, tool, info, whole }: { s: ToolUrl; root: string; tool: Tool; info: Run | null; whole: boolean }) {
+function Crumbs({ s, root, tool, info, whole, range }: { s: ToolUrl; root: string; tool: Tool; info: Run | null; whole: boolean; range: Report["range"] | null }) {
   const hosts = info?.hosts.map((h) => h.host) ?? [];
   return (
     <>
@@ -98,7 +98,10 @@ function Crumbs({ s, root, tool, info, whole }: { s: ToolUrl; root: string; tool
       <a href={`${root}run?run=${encodeURIComponent(s.run)}`} title={s.run}>{s.run}</a> <Icon name="right" />
       <b>{tool.label}</b>
       <HostPicker all={hosts} chosen={s.hosts} onChange={(h) => set({ hosts: h })} />
-      <RangeChip s={s} whole={whole} clear={() => set({ range: "", steps: "" })} />
+      <RangeChip
+        s={s} whole={whole} href={range && range.t0 !== undefined ? toolHref(root, TIMELINE, { ...s, t: `${range.t0}..${range.t1}` }) : ""}
+        clear={() => set({ range: "", steps: "" })}
+      />
     </>
   );
 }
