@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "shard/stats/figures_run.h"
 #include "shard/tools/report_figures.h"
 #include "shard/tools/reports.h"
 
@@ -89,7 +90,8 @@ static void op_row(void *ctx, uint64_t i, struct report_cell *c)
     c[3] = report_of_u64(m->self_ps);
     c[4] = report_ratio((double)m->self_ps, (double)v->total_ps);
     c[5] = report_of_u64(m->occurrences);
-    c[6] = m->flops > 0 ? report_ratio(m->flops, (double)m->time_ps / 1e12) : report_none();
+    double flops = figure_flops(m);
+    c[6] = flops > 0 ? report_ratio(flops, (double)m->time_ps / 1e12) : report_none();
 }
 
 static const struct report_column category_columns[] = {
