@@ -260,9 +260,54 @@ class Checks:
         pods = self.list('/api/v1', 'pods')
         assert len(pods) == 4 and all(p['status']['phase'] == 'Running' for p in pods)
 
-    def check_no_pod_has_a_token(self):
+    def check_frontends_alone_have_a_token(self):
         for p in self.list('/api/v1', 'pods'):
-            assert not any('projected' in v for v in p['spec']['volumes']), p['metadata']['name']
+            assert any('projected' in v for v in p['spec']['volumes']) == ('-frontend-' in p['metadata']['name']), p['metadata']['name']
+
+    def check_the_token_is_good_for_endpoint_slices_alone(self):
+        for verb, what, yes in (('list', 'endpointslices.discovery.k8s.io', True), ('watch', 'endpointslices.discovery.k8s.io', True),
+                                ('delete', 'endpointslices.discovery.k8s.io', False), ('get', 'secrets', False), ('list', 'pods', False)):
+            p = self.plane.kubectl('auth', 'can-i', verb, what, '--as=system:serviceaccount:%s:rel-xprofd' % NAMESPACE)
+            assert p.stdout.strip() == ('yes' if yes else 'no'), (verb, what, p.stdout)
+
+    def watch_with(self, account):
+        """The log of a real frontend that watches with that account's token, once it has said how it goes."""
+        folder = os.path.join(self.plane.folder, account)
+        os.makedirs(folder)
+        token = self.plane.kubectl('create', 'token', account)
+        assert token.returncode == 0, token.stderr
+        shutil.copy(self.plane.folder + '/api/apiserver.crt', folder + '/ca.crt')
+        for name, text in (('token', token.stdout), ('namespace', NAMESPACE), ('key', 'a key of more than sixteen bytes\n')):
+            self.plane.file(os.path.join(account, name), text)
+        env = dict(os.environ, XPROFD_SERVICEACCOUNT=folder, KUBERNETES_SERVICE_HOST='127.0.0.1', KUBERNETES_SERVICE_PORT=str(self.plane.port))
+        log = folder + '/log'
+        with open(log, 'wb') as f:
+            p = subprocess.Popen([os.environ['XPROFD'], 'frontend', '--logdir', folder, '--rpc-key', folder + '/key', '--port', '0',
+                                  '--shards', 'k8s:%s/rel-xprofd-shard:8792' % NAMESPACE], stdin=subprocess.DEVNULL, stdout=f, stderr=f, env=env)
+        try:
+            def watched():
+                path = '/metrics'
+                lines = [x for x in self.plane.ask(path).decode().splitlines() if x.startswith('apiserver_longrunning_requests{')]
+                return sum(float(x.rsplit(' ', 1)[1]) for x in lines if 'resource="endpointslices"' in x and 'verb="WATCH"' in x)
+            before = watched()
+            end = time.monotonic() + 6
+            while time.monotonic() < end and p.poll() is None:
+                time.sleep(0.2)
+                if watched() > before or b'members' in open(log, 'rb').read():
+                    break
+            return watched() - before, open(log, encoding='utf8').read()
+        finally:
+            p.terminate()
+            p.wait(20)
+
+    def check_a_frontend_watches_with_that_token_and_says_so_without(self):
+        if not os.path.exists(os.environ.get('XPROFD', '')):
+            print('        no build of xprofd: it was not tried against the API server')
+            return
+        more, log = self.watch_with('rel-xprofd')
+        assert more == 1, (more, log)
+        more, log = self.watch_with('default')
+        assert more == 0 and 'endpointslices' in log.lower(), (more, log)
 
     def check_pods_are_spread_over_zones(self):
         nodes = {n['metadata']['name']: n['metadata']['labels']['topology.kubernetes.io/zone'] for n in self.plane.get('/api/v1/nodes')['items']}
@@ -351,6 +396,7 @@ class Checks:
 
 # As the defaults, but that quiet times are seconds.
 SCALING = '''
+membership: endpointSlices
 frontend:
   autoscaling: {enabled: true, scaleDown: {quietSeconds: 2, periodSeconds: 2}}
 shard:

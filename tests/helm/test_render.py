@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 
 import jsonschema
 import pytest
@@ -81,19 +82,29 @@ def test_the_schemas_see_a_field_that_is_misspelt(helm, schemas):
     assert any('minReplicsa' in c for c in of.complaints(o))
 
 
-@pytest.mark.parametrize('args, word', [
-    ([], 'logdirs or projects'),
-    (['--set', 'logdirs={gs://b}'], 'rpcKey'),
-    (['--set', 'rpcKey.existingSecret=s,rpcKey.value=' + KEY, '--set', 'logdirs={gs://b}'], 'rpcKey'),
-    (['--set', 'rpcKey.existingSecret=s,projects.object=gs://b/p.json', '--set', 'logdirs={gs://b}'], 'not both'),
-    (['--set', 'rpcKey.existingSecret=s,shard.memory=256Mi,shard.budgetPercent=70', '--set', 'logdirs={gs://b}'], 'too little'),
-    (['--set', 'rpcKey.existingSecret=s,frontend.autoscaling.enabled=true,frontend.autoscaling.minReplicas=20', '--set',
-      'logdirs={gs://b}'], 'minReplicas'),
-    (['--set', 'rpcKey.existingSecret=s,frontend.allowHosts={%s}' % ','.join('h%d' % i for i in range(13)), '--set',
-      'logdirs={gs://b}'], '16 names'),
-    (['--set', 'rpcKey.existingSecret=s,shard.replicsa=3', '--set', 'logdirs={gs://b}'], 'replicsa'),
-])
-def test_values_that_contradict_are_refused_with_a_sentence(helm, args, word):
+GIVEN = {'logdirs': '{gs://b}', 'rpcKey.existingSecret': 's', 'auth.mode': 'iap', 'auth.iap.audience': '/projects/1'}
+
+
+@pytest.mark.parametrize('change, word', [
+    ({'logdirs': None}, 'logdirs or projects'),
+    ({'rpcKey.existingSecret': None}, 'rpcKey'),
+    ({'rpcKey.value': KEY}, 'rpcKey'),
+    ({'projects.object': 'gs://b/p.json'}, 'not both'),
+    ({'shard.memory': '256Mi', 'shard.budgetPercent': '70'}, 'too little'),
+    ({'frontend.autoscaling.enabled': 'true', 'frontend.autoscaling.minReplicas': '20'}, 'minReplicas'),
+    ({'frontend.allowHosts': '{%s}' % ','.join('h%d' % i for i in range(13))}, '16 names'),
+    ({'shard.replicsa': '3'}, 'replicsa'),
+    ({'auth.mode': None}, 'who may come in'),
+    ({'auth.iap.audience': None}, 'auth.iap.audience'),
+    ({'auth.mode': 'oidc'}, 'auth.oidc.issuer'),
+    ({'auth.mode': 'oidc', 'auth.oidc.issuer': 'https://i'}, 'clientId'),
+    ({'auth.mode': 'oidc', 'auth.oidc.issuer': 'https://i', 'auth.oidc.clientId': 'x'}, 'cookieKey'),
+    ({'auth.mode': 'header'}, 'auth.header.name'),
+    ({'links.state': 'gs://b/state'}, 'links'),
+    ({'rpcKey.existingSecret': None, 'rpcKey.externalSecret.enabled': 'true'}, 'storeName'),
+], ids=json.dumps)
+def test_values_that_contradict_are_refused_with_a_sentence(helm, change, word):
+    args = [a for k, v in {**GIVEN, **change}.items() if v for a in ('--set', '%s=%s' % (k, v))]
     p = helm.template(*args)
     assert p.returncode != 0 and word in p.stderr, p.stderr
 
@@ -124,10 +135,12 @@ def mebibytes(text):
 @pytest.mark.parametrize('path', VALUES, ids=case)
 def test_pods_may_do_little(helm, path):
     objects = helm.objects('-f', path)
-    pods = [pod(o) for o in workloads(objects).values()] + [o['spec'] for (k, _), o in objects.items() if k == 'Pod']
+    pods = {k: pod(o) for k, o in workloads(objects).items()}
+    pods['test'] = objects['Pod', next(n for k, n in objects if k == 'Pod')]['spec']
     assert len(pods) == 3
-    for p in pods:
-        assert p['automountServiceAccountToken'] is False
+    for kind, p in pods.items():
+        # Whether it speaks to the API server.
+        assert p['automountServiceAccountToken'] is (kind == 'frontend' and case(path) == 'endpoint-slices')
         assert p['securityContext']['runAsNonRoot'] is True and p['securityContext']['runAsUser'] > 0
         assert p['securityContext']['seccompProfile'] == {'type': 'RuntimeDefault'}
         assert not any(p.get(k) for k in ('hostNetwork', 'hostPID', 'hostIPC'))
@@ -183,10 +196,10 @@ def test_volumes_are_those_that_are_mounted(helm, path):
     for o in workloads(helm.objects('-f', path)).values():
         mounted = [m['name'] for m in pod(o)['containers'][0]['volumeMounts']]
         assert sorted(mounted) == sorted(v['name'] for v in pod(o)['volumes'])
-        for f in ('rpc-key', 'tls-cert', 'projects'):
-            for path in flags(o).get(f, []):
-                if path.startswith('/'):
-                    assert any(path.startswith(m['mountPath'] + '/') for m in pod(o)['containers'][0]['volumeMounts'])
+        files = [v for values in flags(o).values() for v in values if v.startswith('/etc/')]
+        places = [m['mountPath'] for m in pod(o)['containers'][0]['volumeMounts']]
+        assert files and all(any(f.startswith(m + '/') for m in places) for f in files)
+        assert all(any(f.startswith(m + '/') for f in files) for m in places if m.startswith('/etc/xprofd/'))
 
 
 def test_frontends_look_for_the_shards_where_they_are(helm):
@@ -198,6 +211,31 @@ def test_frontends_look_for_the_shards_where_they_are(helm):
     assert service['spec']['clusterIP'] == 'None' and service['spec']['publishNotReadyAddresses'] is False
     assert flags(both['frontend'])['shards'] == ['dns:viewer-shard.prod.svc.cluster.local:%d' % service['spec']['ports'][0]['port']]
     assert flags(both['frontend'])['logdir'] == flags(both['shard'])['logdir']
+
+
+def test_frontends_that_watch_the_api_server_may_do_that_and_no_more(helm):
+    objects = helm.of('endpoint-slices')
+    both = workloads(objects)
+    assert flags(both['frontend'])['shards'] == ['k8s:prod/rel-xprofd-shard:8792']
+    assert objects['Role', 'rel-xprofd']['rules'] == [
+        {'apiGroups': ['discovery.k8s.io'], 'resources': ['endpointslices'], 'verbs': ['get', 'list', 'watch']}]
+    binding = objects['RoleBinding', 'rel-xprofd']
+    assert binding['subjects'] == [{'kind': 'ServiceAccount', 'name': pod(both['frontend'])['serviceAccountName'], 'namespace': 'prod'}]
+    assert binding['roleRef']['name'] == 'rel-xprofd'
+    to = [r['to'] for r in objects['NetworkPolicy', 'rel-xprofd-frontend']['spec']['egress']]
+    assert [{'ipBlock': {'cidr': '172.16.0.2/32'}}] in to
+    assert not [k for k, _ in helm.of('minimal') if k in ('Role', 'RoleBinding')]
+
+
+def test_secrets_are_files_and_never_flags(helm):
+    objects = helm.of('login')
+    p = pod(workloads(objects)['frontend'])
+    assert {v['name']: (v['secret']['secretName'], v['secret']['items'][0]['key']) for v in p['volumes']} == {
+        'rpc-key': ('xprofd-keys', 'rpc-key'), 'cookie-key': ('xprofd-keys', 'cookie-key'),
+        'oidc-client-secret': ('xprofd-oidc', 'client-secret')}
+    assert [v['name'] for v in pod(workloads(objects)['shard'])['volumes']] == ['rpc-key']
+    f = flags(workloads(helm.of('key-in-values'))['frontend'])
+    assert not [v for values in f.values() for v in values if KEY in v]
 
 
 def test_shards_are_reached_by_frontends_and_shards_alone(helm):
@@ -248,6 +286,22 @@ def test_a_changed_key_restarts_pods(helm):
 
 # --- the program ---
 
+BY_HEADER = 'auth.mode=header,auth.header.name=x-user,auth.header.from={127.0.0.0/8}'
+ANN = {'X-User': 'ann@example.com'}
+
+
+def until_ready(front):
+    """Answers of the admin port; a frontend has found its shard within seconds."""
+    port, plain = int(re.search(r'health and metrics on port (\d+)', ''.join(front.lines)).group(1)), front.port
+    front.port = port
+    end = time.monotonic() + 20
+    while front.get('/readyz').status != 200:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    front.port = plain
+    return port
+
+
 def local(o, folder, **paths):
     """A pod's flags on this machine: the same, but for addresses, ports and places of files."""
     role, *args = pod(o)['containers'][0]['args']
@@ -266,7 +320,7 @@ def release(helm, tmp_path_factory):
     folder = tmp_path_factory.mktemp('release')
     (folder / 'key').write_text(KEY + '\n')
     daemon.generate(folder, 'run', '--steps', '2')
-    objects = helm.of('ingress')
+    objects = helm.of('ingress', '--set', BY_HEADER)
     both = workloads(objects)
     shard = daemon.Daemon(*local(both['shard'], folder))
     front = daemon.Daemon(*local(both['frontend'], folder, shards='dns:localhost:%d' % shard.port))
@@ -277,16 +331,17 @@ def release(helm, tmp_path_factory):
 
 def test_the_program_takes_the_flags_of_its_pods(release):
     front, _ = release
-    assert front.loaded('run').status == 200
-    assert front.get('/', {'Host': 'xprofd.example.com'}).status < 400
-    assert front.get('/', {'Host': 'rel-xprofd-frontend.prod.svc'}).status < 400
-    assert front.get('/', {'Host': 'elsewhere.example.com'}).status == 421
+    until_ready(front)
+    assert front.api('tracks', ANN, run='run', host='host-0').status == 200
+    assert front.api('runs').status == 401
+    assert front.api('runs', {**ANN, 'Host': 'xprofd.example.com'}).status == 200
+    assert front.api('runs', {**ANN, 'Host': 'rel-xprofd-frontend.prod.svc'}).status == 200
+    assert front.api('runs', {**ANN, 'Host': 'elsewhere.example.com'}).status == 421
 
 
 def test_probes_are_answered_without_a_known_name(release):
     front, objects = release
-    front.loaded('run')
-    port = int(re.search(r'health and metrics on port (\d+)', ''.join(front.lines)).group(1))
+    port = until_ready(front)
     c = pod(workloads(objects)['frontend'])['containers'][0]
     for probe in ('startupProbe', 'livenessProbe', 'readinessProbe'):
         p = subprocess.run(['curl', '-s', '-o', os.devnull, '-w', '%{http_code}', '-H', 'Host: 10.1.2.3:8790',
@@ -304,13 +359,14 @@ def test_the_release_test_passes_on_a_frontend_and_fails_without(release):
         env = dict(os.environ, URL='http://127.0.0.1:%d' % port)
         script = c['command'][2].replace('--retry 5', '--retry 0')
         return subprocess.run(['sh', '-ec', script], env=env, capture_output=True, text=True, timeout=60)
+    until_ready(front)
     good, bad = ask(front.port), ask(1)
     assert good.returncode == 0 and 'answers' in good.stdout, good
     assert bad.returncode != 0, bad
 
 
 def test_a_table_of_projects_is_one_that_the_program_reads(helm, tmp_path):
-    objects = helm.of('projects-table')
+    objects = helm.of('projects-table', '--set', BY_HEADER)
     table = json.loads(objects['ConfigMap', 'rel-xprofd-projects']['data']['projects.json'])
     daemon.generate(tmp_path, 'run', '--steps', '2')
     (tmp_path / 'key').write_text(KEY + '\n')
@@ -322,8 +378,9 @@ def test_a_table_of_projects_is_one_that_the_program_reads(helm, tmp_path):
     shard = daemon.Daemon(*local(both['shard'], tmp_path, projects=path, **{'default-project': 'vision'}))
     front = daemon.Daemon(*local(both['frontend'], tmp_path, projects=path, shards='dns:localhost:%d' % shard.port))
     try:
-        assert front.get('/p/vision/api/v1/runs').status in (200, 401, 403, 404)
-        assert shard.alive() and front.alive()
+        until_ready(front)
+        assert [r['run'] if isinstance(r, dict) and 'run' in r else r for r in front.get('/p/vision/api/v1/runs', ANN).json()['runs']]
+        assert front.get('/p/vision/api/v1/runs', {'X-User': 'eve@elsewhere.example'}).status == 404
     finally:
         front.stop()
         shard.stop()

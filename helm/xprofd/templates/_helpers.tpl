@@ -91,7 +91,104 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{- define "xprofd.shards" -}}
+{{- if eq .Values.membership "endpointSlices" -}}
+k8s:{{ .Release.Namespace }}/{{ include "xprofd.fullname" . }}-shard:{{ .Values.shard.port }}
+{{- else -}}
 dns:{{ include "xprofd.fullname" . }}-shard.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}:{{ .Values.shard.port }}
+{{- end }}
+{{- end }}
+
+{{/* Entries of Secrets that a frontend reads as files: {files: [{name, secret, key}]}. */}}
+{{- define "xprofd.frontendFiles" -}}
+files:
+  {{- with .Values.links.existingSecret }}
+  - {name: link-keys, secret: {{ . }}, key: {{ $.Values.links.key }}}
+  {{- end }}
+  {{- if .Values.auth.mode }}
+  {{- with .Values.auth.cookieKey.existingSecret }}
+  - {name: cookie-key, secret: {{ . }}, key: {{ $.Values.auth.cookieKey.key }}}
+  {{- end }}
+  {{- end }}
+  {{- if and (eq .Values.auth.mode "oidc") .Values.auth.oidc.clientSecret.existingSecret }}
+  - {name: oidc-client-secret, secret: {{ .Values.auth.oidc.clientSecret.existingSecret }}, key: {{ .Values.auth.oidc.clientSecret.key }}}
+  {{- end }}
+  {{- if and (eq .Values.auth.mode "header") .Values.auth.header.secret.existingSecret }}
+  - {name: trusted-secret, secret: {{ .Values.auth.header.secret.existingSecret }}, key: {{ .Values.auth.header.secret.key }}}
+  {{- end }}
+{{- end }}
+
+{{/* A frontend's own flags, as a list. */}}
+{{- define "xprofd.frontendArgs" -}}
+- --shards={{ include "xprofd.shards" . }}
+{{- range splitList "\n" (include "xprofd.hosts" .) }}
+- {{ printf "--allow-host=%s" . | quote }}
+{{- end }}
+{{- if .Values.frontend.tlsSecret }}
+- --tls-cert=/etc/xprofd/tls/tls.crt
+- --tls-key=/etc/xprofd/tls/tls.key
+{{- end }}
+{{- if ne (empty .Values.links.existingSecret) (empty .Values.links.state) }}
+{{- fail "links.existingSecret and links.state go together" }}
+{{- end }}
+{{- if .Values.links.existingSecret }}
+- --link-keys=/etc/xprofd/link-keys/key
+- {{ printf "--state=%s" .Values.links.state | quote }}
+{{- end }}
+{{- include "xprofd.authArgs" . }}
+{{- end }}
+
+{{- define "xprofd.authArgs" -}}
+{{- with .Values.auth }}
+{{- if not .mode }}
+{{- fail "auth.mode: say who may come in: oidc, iap or header" }}
+{{- end }}
+- --auth={{ .mode }}
+{{- if eq .mode "oidc" }}
+- {{ printf "--oidc-issuer=%s" (required "auth.oidc.issuer is missing" .oidc.issuer) | quote }}
+{{- if not (or .oidc.clientId .oidc.audiences) }}{{ fail "auth.oidc: give clientId (browsers) or audiences (bearer tokens)" }}{{ end }}
+{{- with .oidc.clientId }}
+{{- if not $.Values.auth.cookieKey.existingSecret }}{{ fail "auth.cookieKey.existingSecret: frontends share sessions, so they need one key" }}{{ end }}
+- {{ printf "--oidc-client-id=%s" . | quote }}
+{{- end }}
+{{- if .oidc.clientSecret.existingSecret }}
+- --oidc-client-secret-file=/etc/xprofd/oidc-client-secret/key
+{{- end }}
+{{- range .oidc.audiences }}
+- {{ printf "--oidc-audience=%s" . | quote }}
+{{- end }}
+{{- with .oidc.groupsClaim }}
+- {{ printf "--oidc-groups-claim=%s" . | quote }}
+{{- end }}
+{{- with .oidc.scopes }}
+- {{ printf "--oidc-scopes=%s" . | quote }}
+{{- end }}
+{{- if .oidc.trustEmail }}
+- --oidc-trust-email
+{{- end }}
+{{- else if eq .mode "iap" }}
+- {{ printf "--iap-audience=%s" (required "auth.iap.audience is missing" .iap.audience) | quote }}
+{{- else }}
+- {{ printf "--trusted-header=%s" (required "auth.header.name is missing" .header.name) | quote }}
+{{- with .header.groups }}
+- {{ printf "--trusted-groups-header=%s" . | quote }}
+{{- end }}
+{{- if .header.secret.existingSecret }}
+- --trusted-secret-file=/etc/xprofd/trusted-secret/key
+{{- end }}
+{{- range .header.from }}
+- {{ printf "--trusted-from=%s" . | quote }}
+{{- end }}
+{{- end }}
+{{- if .cookieKey.existingSecret }}
+- --cookie-key=/etc/xprofd/cookie-key/key
+{{- end }}
+{{- with .publicUrl }}
+- {{ printf "--public-url=%s" . | quote }}
+{{- end }}
+- --session-hours={{ .sessionHours }}
+- --rate-limit={{ .rateLimit }}
+- --rate-limit-address={{ .rateLimitAddress }}
+{{- end }}
 {{- end }}
 
 {{/* Names by which the frontend is asked, a line each. */}}
@@ -118,10 +215,10 @@ dns:{{ include "xprofd.fullname" . }}-shard.{{ .Release.Namespace }}.svc.{{ .Val
 - --bucket-auth={{ .root.Values.bucket.auth }}
 - --bucket-memory={{ include "xprofd.mebibytes" .root.Values.bucket.memory }}MiB
 {{- with .root.Values.bucket.gcsEndpoint }}
-- --gcs-endpoint={{ . }}
+- {{ printf "--gcs-endpoint=%s" . | quote }}
 {{- end }}
 {{- with .root.Values.bucket.s3Endpoint }}
-- --s3-endpoint={{ . }}
+- {{ printf "--s3-endpoint=%s" . | quote }}
 {{- end }}
 {{- with .root.Values.projects }}
 {{- $given := or .table .object }}
@@ -131,18 +228,19 @@ dns:{{ include "xprofd.fullname" . }}-shard.{{ .Release.Namespace }}.svc.{{ .Val
 {{- if .table }}
 - --projects=/etc/xprofd/projects/projects.json
 {{- else if .object }}
-- --projects={{ .object }}
+- {{ printf "--projects=%s" .object | quote }}
 {{- end }}
 {{- with .default }}
-- --default-project={{ . }}
+- {{ printf "--default-project=%s" . | quote }}
 {{- end }}
 {{- end }}
 {{- range .root.Values.logdirs }}
-- --logdir={{ . }}
+- {{ printf "--logdir=%s" . | quote }}
 {{- end }}
 {{- end }}
 
-{{/* The pod of a kind: {root, kind, of: its values, args: its own flags}. */}}
+{{/* The pod of a kind: {root, kind, of: its values, args: its own flags as YAML, files: of Secrets, token: whether
+     it speaks to the API server}. */}}
 {{- define "xprofd.pod" -}}
 metadata:
   labels:
@@ -161,7 +259,7 @@ metadata:
   {{- end }}
 spec:
   serviceAccountName: {{ include "xprofd.serviceAccount" .root }}
-  automountServiceAccountToken: {{ .root.Values.serviceAccount.automountToken }}
+  automountServiceAccountToken: {{ .token }}
   enableServiceLinks: false
   terminationGracePeriodSeconds: {{ include "xprofd.graceSeconds" .root }}
   {{- with .root.Values.image.pullSecrets }}
@@ -206,7 +304,7 @@ spec:
       args:
         - {{ .kind }}
         {{- include "xprofd.commonArgs" . | nindent 8 }}
-        {{- toYaml .args | nindent 8 }}
+        {{- .args | nindent 8 }}
         {{- range concat .root.Values.extraArgs .of.extraArgs }}
         - {{ . | quote }}
         {{- end }}
@@ -249,6 +347,9 @@ spec:
         capabilities: {drop: [ALL]}
       volumeMounts:
         - {name: rpc-key, mountPath: /etc/xprofd/rpc-key, readOnly: true}
+        {{- range .files }}
+        - {name: {{ .name }}, mountPath: /etc/xprofd/{{ .name }}, readOnly: true}
+        {{- end }}
         {{- if .root.Values.projects.table }}
         - {name: projects, mountPath: /etc/xprofd/projects, readOnly: true}
         {{- end }}
@@ -264,6 +365,10 @@ spec:
         secretName: {{ include "xprofd.keySecret" .root }}
         defaultMode: 0440
         items: [{key: {{ .root.Values.rpcKey.key }}, path: key}]
+    {{- range .files }}
+    - name: {{ .name }}
+      secret: {secretName: {{ .secret }}, defaultMode: 0440, items: [{key: {{ .key }}, path: key}]}
+    {{- end }}
     {{- if .root.Values.projects.table }}
     - name: projects
       configMap: {name: {{ include "xprofd.fullname" .root }}-projects}
