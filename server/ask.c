@@ -339,7 +339,9 @@ void ask_shard(struct ask *ask, const struct shard_object *objects, size_t n)
         .nargs = ask->nargs,
         .gzip = ask->gzip,
         .cancel = http_cancel_flag(ask->ex),
+        .trace = ask->trace,
     };
+    http_traceparent(http_trace(ask->ex), ask->trace);
     if (ask->app->upstream)
         upstream_call(ask->app->upstream, &req, ask->run, on_shard_answer, &relayed, ask);
     else

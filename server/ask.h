@@ -67,6 +67,7 @@ struct ask {
     struct shard_arg args[ASK_ARGS_MAX];
     size_t nargs;
     char if_none_match[64];
+    char trace[HTTP_TRACEPARENT_MAX]; /* for shards elsewhere */
     const struct project *project; /* referenced; NULL only where the route's right is RIGHT_NONE */
     const struct who *who;         /* referenced */
     const struct run *run;         /* referenced, or NULL */

@@ -10,6 +10,7 @@
 #include "lib/base/log.h"
 #include "lib/http/http.h"
 #include "lib/objstore/objstore.h"
+#include "server/access.h"
 #include "server/admin.h"
 #include "server/app.h"
 #include "server/config.h"
@@ -96,16 +97,35 @@ static void role_free(struct role *role)
     shard_role_free(role->shard);
 }
 
+static const char *const role_names[] = {"all", "frontend", "shard"};
+
+static enum xp_status open_access(const struct options *o, struct access **out,
+                                  struct http_config *config, struct xp_error *err)
+{
+    if (!o->access_log && !o->otlp_endpoint)
+        return XP_OK;
+    XP_TRY(access_new(&(struct access_config){.log = o->access_log,
+                                              .endpoint = o->otlp_endpoint,
+                                              .role = role_names[o->role],
+                                              .version = XP_VERSION},
+                      out, err));
+    config->done = access_done;
+    config->done_ctx = *out;
+    config->trace_percent = o->otlp_endpoint ? (int)o->trace_percent : 0;
+    return XP_OK;
+}
+
 static enum xp_status start_admin(const struct options *o, struct role *role,
                                   struct http_server *server, struct xp_workers *workers,
-                                  struct admin **out, struct xp_error *err)
+                                  struct access *access, struct admin **out, struct xp_error *err)
 {
-    static const char *const names[] = {"all", "frontend", "shard"};
-    struct admin_config config = {
-        .host = o->host,
-        .port = (int)o->admin_port,
-        .sources = {
-            .version = XP_VERSION, .role = names[o->role], .server = server, .workers = workers}};
+    struct admin_config config = {.host = o->host,
+                                  .port = (int)o->admin_port,
+                                  .sources = {.version = XP_VERSION,
+                                              .role = role_names[o->role],
+                                              .server = server,
+                                              .workers = workers,
+                                              .access = access}};
     if (o->admin_port < 0)
         return XP_OK;
     config.metrics = role->app ? app_metrics(role->app, &config.sources)
@@ -138,6 +158,7 @@ static int serve(const struct options *o)
     struct xp_error err = {0};
     struct http_server *server = NULL;
     struct role role = {0};
+    struct access *access = NULL;
     struct admin *admin = NULL;
     sigset_t set;
     int sig, rc = 0;
@@ -155,14 +176,15 @@ static int serve(const struct options *o)
         .hosts = o->allow_hosts,
         .workers = workers,
     };
-    if (role_new(o, workers, &role, &config, &err) != XP_OK ||
+    if (open_access(o, &access, &config, &err) != XP_OK ||
+        role_new(o, workers, &role, &config, &err) != XP_OK ||
         http_server_start(&config, &server, &err) != XP_OK) {
         rc = fail(&err);
         goto out;
     }
     if (role.shard)
         shard_role_listens(role.shard, http_server_port(server));
-    if (start_admin(o, &role, server, workers, &admin, &err) != XP_OK) {
+    if (start_admin(o, &role, server, workers, access, &admin, &err) != XP_OK) {
         rc = fail(&err);
         goto out;
     }
@@ -181,6 +203,7 @@ out:
     if (server)
         http_server_drain(server, DRAIN_MS);
     role_free(&role);
+    access_free(access);
     xp_workers_free(workers);
     return rc;
 }

@@ -138,6 +138,16 @@ static void write_http(struct http_server *server, struct xp_buf *b)
     counter(b, "xprofd_http_slow_closed_total", st.slow_closed, "Connections that did not read.");
 }
 
+static void write_access(const struct access *access, struct xp_buf *b)
+{
+    struct access_counts c;
+    access_counts(access, &c);
+    counter(b, "xprofd_access_lines_dropped_total", c.lines_dropped,
+            "Lines the log had no room for.");
+    counter(b, "xprofd_spans_sent_total", c.spans_sent, "Spans that the collector took.");
+    counter(b, "xprofd_spans_dropped_total", c.spans_dropped, "Spans lost, or not taken.");
+}
+
 static void write_shard(struct shard *shard, struct xp_buf *b)
 {
     struct shard_stats st;
@@ -227,5 +237,7 @@ void metrics_write(struct metrics *m, const struct metrics_sources *from, struct
         write_upstream(from->upstream, true, out);
     if (from->peers)
         write_upstream(from->peers, false, out);
+    if (from->access)
+        write_access(from->access, out);
     write_process(m, out);
 }

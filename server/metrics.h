@@ -13,6 +13,7 @@
 #include "lib/base/buf.h"
 #include "lib/http/http.h"
 #include "lib/run/workers.h"
+#include "server/access.h"
 #include "server/upstream.h"
 #include "shard/shard.h"
 
@@ -25,6 +26,7 @@ struct metrics_sources { /* NULL: the process has none */
     struct shard *shard;
     struct upstream *upstream; /* a frontend's, for its shards */
     struct upstream *peers;    /* a shard's, for the others */
+    struct access *access;
 };
 
 /* routes: names, which live as long as the process; a route is known by its place in them. */

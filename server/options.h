@@ -40,6 +40,8 @@ struct options {
     const char *peaks[OPTIONS_HOSTS_MAX + 1]; /* KEY=VALUE */
     const char *tls_cert, *tls_key;
     const char *log_level;
+    const char *access_log, *otlp_endpoint; /* NULL: none */
+    int64_t trace_percent;
     const char *ui;                /* "stock=DIR", or NULL */
     const char *shards;            /* frontend: lib/cluster/members.h's spec */
     const char *rpc_key;           /* file of keys, or NULL */

@@ -13,6 +13,7 @@ struct rpc_server {
 };
 
 struct ask {
+    char trace[HTTP_TRACEPARENT_MAX];
     struct rpc_server *server;
     struct http_exchange *ex;
     struct rpc_ask rpc;
@@ -164,6 +165,8 @@ static enum xp_work_next run_ask(void *ctx)
         return XP_WORK_DONE;
     }
     find_own(ask);
+    http_traceparent(http_trace(ask->ex), ask->trace);
+    ask->rpc.req.trace = ask->trace;
     ask->rpc.req.cancel = http_cancel_flag(ask->ex);
     shard_call(c->shard, &ask->rpc.req, on_answer, ask);
     return XP_WORK_DONE;
@@ -215,6 +218,7 @@ void rpc_handle(void *ctx, struct http_exchange *ex)
     if (signature.n && signature.n < sizeof ask->signature)
         memcpy(ask->signature, signature.p, signature.n);
     atomic_fetch_add(&s->asks, 1);
+    http_note(ex, "", "rpc/ask");
     if (other)
         refuse(ask, 501,
                "this shard speaks version " RPC_VERSION " of the protocol between "

@@ -8,6 +8,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/cluster/members.h"
+#include "lib/http/http.h"
 #include "lib/net/client.h"
 #include "server/rpc.h"
 #include "server/upstream_int.h"
@@ -66,6 +67,7 @@ struct upstream_feed {
     const atomic_bool *cancel;
     enum shard_op op;
     bool gzip, one_object, warm;
+    char trace[HTTP_TRACEPARENT_MAX + 16]; /* a header; "": none */
     uint64_t key;
     struct xp_ring *ring;
     uint32_t ranks[UPSTREAM_TRIES];
@@ -368,7 +370,7 @@ static bool start_try(struct upstream_feed *ask, bool second)
     const struct upstream *u = ask->u;
     struct try *try = free_try(ask);
     char url[512], auth[SIGN_TEXT_MAX + 32], sign[SIGN_TEXT_MAX];
-    const char *headers[5] = {"content-type: application/x-protobuf",
+    const char *headers[6] = {"content-type: application/x-protobuf",
                               RPC_VERSION_HEADER ": " RPC_VERSION};
     size_t n = 2;
 
@@ -384,6 +386,8 @@ static bool start_try(struct upstream_feed *ask, bool second)
     }
     if (ask->gzip)
         headers[n++] = "accept-encoding: gzip";
+    if (ask->trace[0])
+        headers[n++] = ask->trace;
     struct net_request r = {.method = "POST",
                             .url = url,
                             .headers = headers,
@@ -438,6 +442,8 @@ static struct upstream_feed *ask_new(struct upstream *u, const struct shard_requ
     ask->stream = stream;
     ask->ctx = ctx;
     ask->cancel = req->cancel;
+    if (req->trace)
+        snprintf(ask->trace, sizeof ask->trace, "traceparent: %s", req->trace);
     ask->op = req->op;
     ask->gzip = req->gzip;
     ask->one_object = req->nobjects == 1;

@@ -92,6 +92,7 @@ struct shard_request {
     uint32_t index;            /* MAP: the object's place among all of the run's */
     bool gzip;                 /* the asker takes gzip: large answers come encoded anyway */
     const atomic_bool *cancel; /* NULL: cannot be cancelled */
+    const char *trace;         /* the asker's span, for other processes: a traceparent, or NULL */
 };
 
 struct shard_answer {

@@ -132,10 +132,12 @@ static void on_guard_dispose(void *p)
         c->exchanges = ex->next;
     if (ex->next)
         ex->next->prev = ex->prev;
-    if (was_aborted(ex)) {
+    bool aborted = was_aborted(ex);
+    if (aborted) {
         exchange_cancel(ex);
         conn_count_abort(c);
     }
+    trace_end(ex, aborted);
     ex->attached = false;
     ex->req = NULL;
     ex->conn = NULL;
@@ -211,6 +213,7 @@ static struct http_exchange *exchange_new(struct http_loop *l, const h2o_req_t *
     ex->owned = true;
     xp_buf_init(&ex->waiting, HTTP_STREAM_WAIT_MAX);
     xp_buf_init(&ex->sending, HTTP_STREAM_WAIT_MAX);
+    trace_begin(ex, req);
     l->nexchanges++;
     return ex;
 }

@@ -69,6 +69,28 @@ size_t http_header_count(const struct http_exchange *ex, const char *name);
  * thread. An IPv4 address within IPv6 is written as IPv4. */
 #define HTTP_PEER_MAX 64
 void http_peer(const struct http_exchange *ex, char text[HTTP_PEER_MAX]);
+/* --- which request it is: W3C trace context ---
+ *
+ * A request belongs to the trace that its traceparent header names, or to a new one. Its own span,
+ * and the id that logs call it by (the client's x-request-id where that is a plain word, else the
+ * trace's), are answered as x-request-id and given on to whoever is asked for it. */
+#define HTTP_ID_MAX 65
+#define HTTP_TRACEPARENT_MAX 56
+
+struct http_trace {
+    uint8_t trace[16], span[8], parent[8]; /* parent: zeroes when there is none */
+    bool has_parent, sampled; /* sampled: as the parent says, else by http_config.trace_percent */
+    char id[HTTP_ID_MAX];
+};
+
+/* Any thread, until answered. */
+const struct http_trace *http_trace(const struct http_exchange *ex);
+/* The header for a request that is made for this one: this span is its parent. */
+void http_traceparent(const struct http_trace *t, char text[HTTP_TRACEPARENT_MAX]);
+/* Who asks and what for, for whoever is told in the end (http_config.done). Copied, cut. Loop
+ * thread, before the answer. */
+void http_note(struct http_exchange *ex, const char *who, const char *route);
+
 /* Any thread, until answered. */
 bool http_cancelled(const struct http_exchange *ex);
 /* The flag behind it, for code that must not know HTTP. */
@@ -131,6 +153,19 @@ void http_on_loop(struct http_exchange *ex, void (*fn)(void *ctx), void *ctx);
 
 typedef void (*http_handler)(void *ctx, struct http_exchange *ex);
 
+/* A request that is over, and what the client got of its answer. Valid during the call. */
+struct http_done {
+    const struct http_trace *trace;
+    const struct http_request *request;
+    const char *who, *route; /* "" unless http_note said */
+    int status;              /* 0: the client left before there was one */
+    uint64_t bytes;          /* of the body */
+    uint64_t began_ns;       /* xp_now_ns */
+    int64_t began_wall_us;   /* since 1970 */
+    uint64_t took_ns;        /* until the last byte went to the kernel, or the client left */
+    bool aborted;
+};
+
 struct http_config {
     const char *host;               /* "127.0.0.1" */
     int port;                       /* 0: any */
@@ -143,6 +178,10 @@ struct http_config {
                                  The port in Host does not matter. */
     http_handler handler;
     void *ctx;
+    /* Called once a request, on its loop; must not block. NULL: nobody is told. */
+    void (*done)(void *ctx, const struct http_done *d);
+    void *done_ctx;
+    int trace_percent;          /* of the traces that begin here, how many are sampled */
     struct xp_workers *workers; /* for compression, NULL for none; outlive the server */
     size_t body_max;            /* request bodies; 0: 1 MiB */
     int slow_reader_s;          /* 0: 120 */

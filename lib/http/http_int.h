@@ -12,6 +12,7 @@
  *   stream.c    answers that come over time
  *   filter.c    headers on everything, and a body of ours for h2o's own error pages
  *   query.c     query strings
+ *   trace.c     which request it is, and the report at its end
  *
  * Threads    Everything here runs on the loop's own thread, but for what says otherwise.
  * Lifetimes  A connection record lives from accept to h2o's on_close. An exchange is attached
@@ -36,6 +37,7 @@
 #define HTTP_ABORTS_MAX 300 /* a connection, a window */
 #define HTTP_LINGER_MS 10000
 #define HTTP_LOOPS_MAX 64
+#define HTTP_NOTE_MAX 96
 
 struct http_loop;
 
@@ -92,6 +94,7 @@ struct http_loop {
     bool draining, goaway_sent, cut_off;
     uint64_t drain_start_ms, drain_grace_ms;
     struct http_counters count;
+    uint64_t random; /* state of trace.c */
 };
 
 struct http_server {
@@ -144,6 +147,10 @@ struct http_exchange {
     bool posted;                    /* on_leave will run: it holds the exchange */
     void (*on_room)(void *ctx);
     void *room_ctx;
+    struct http_trace trace;
+    char who[HTTP_NOTE_MAX], route[HTTP_NOTE_MAX];
+    uint64_t began_ns;
+    int64_t began_wall_us;
     uint8_t bytes[]; /* the request's spans */
 };
 
@@ -167,6 +174,11 @@ void exchange_flight(struct http_exchange *ex, bool on);
 void exchange_cancel(struct http_exchange *ex);
 /* The handler's (or worker's) hold ends. */
 void exchange_disown(struct http_exchange *ex);
+
+/* trace.c */
+void trace_begin(struct http_exchange *ex, const h2o_req_t *req);
+/* Before h2o's request goes. */
+void trace_end(struct http_exchange *ex, bool aborted);
 
 /* request.c */
 /* Fills ex->rq's path; what is wrong with the request otherwise. */

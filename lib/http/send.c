@@ -160,6 +160,8 @@ void send_head(struct http_exchange *ex, size_t content_length)
     if (a->etag[0])
         add_etag(ex);
     add_header(req, H2O_TOKEN_CACHE_CONTROL, cache ? cache : a->etag[0] ? "no-cache" : "no-store");
+    h2o_add_header_by_str(&req->pool, &req->res.headers, "x-request-id", strlen("x-request-id"), 1,
+                          NULL, ex->trace.id, strlen(ex->trace.id));
     for (int i = 0; i < a->nheaders; i++)
         h2o_add_header_by_str(&req->pool, &req->res.headers, a->names[i], strlen(a->names[i]), 1,
                               NULL, a->values[i], strlen(a->values[i]));
