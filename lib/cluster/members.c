@@ -251,7 +251,9 @@ enum xp_status xp_members_new(const struct xp_members_config *config, struct xp_
     m->config.spec = NULL; /* was the caller's */
     if (status == XP_OK && m->host) {
         use(m, NULL, 0); /* so that there is a ring, whatever the lookup says */
-        if (!m->k8s)
+        if (m->k8s)
+            members_k8s_look(m);
+        else
             members_look_up(m);
         m->threaded =
             pthread_create(&m->thread, NULL, m->k8s ? members_k8s_run : poll_names, m) == 0;

@@ -39,6 +39,8 @@ bool members_wait(struct xp_members *m, int ms);
 
 /* Sets host and port for the time when the API server is away. */
 enum xp_status members_k8s_open(struct xp_members *m, const char *spec, struct xp_error *err);
+/* Brings the members up to date: what the thread does whenever something may have changed. */
+void members_k8s_look(struct xp_members *m);
 void *members_k8s_run(void *members);  /* the thread */
 void members_k8s_close(struct k8s *k); /* NULL is fine */
 

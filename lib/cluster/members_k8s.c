@@ -33,6 +33,8 @@ struct k8s {
     /* Under the members' lock: the watch adds to it on lib/net's thread. */
     struct slice *slices;
     size_t n;
+    uint64_t pause_ms, due_ns; /* the thread's: until it may list again */
+    size_t unnamed;            /* addresses that did not say yet who they are */
     bool changed, watching;
     bool gone; /* the server has forgotten our place: list again */
     struct net_call *watch;
@@ -338,32 +340,40 @@ static void state_of(struct k8s *k, bool *watching, bool *gone)
     pthread_mutex_unlock(&k->members->lock);
 }
 
+void members_k8s_look(struct xp_members *m)
+{
+    struct k8s *k = m->k8s;
+    bool watching, gone;
+    state_of(k, &watching, &gone);
+    if (!watching && gone && xp_now_ns() >= k->due_ns) {
+        bool ok = list(k);
+        k->pause_ms = ok ? RETRY_FIRST_MS : k->pause_ms * 2;
+        if (k->pause_ms > RETRY_MOST_MS)
+            k->pause_ms = RETRY_MOST_MS;
+        k->due_ns = xp_now_ns() + k->pause_ms * 1000000;
+        m->failing = !ok;
+        state_of(k, &watching, &gone);
+    }
+    if (!watching && !gone)
+        watch(k);
+    if (gone && !watching)
+        members_look_up(m), m->failing = true; /* said once */
+    else
+        settle(k, &k->unnamed);
+}
+
 void *members_k8s_run(void *members)
 {
     struct xp_members *m = members;
     struct k8s *k = m->k8s;
-    uint64_t pause_ms = RETRY_FIRST_MS, due_ns = 0;
-    size_t unnamed = 0;
     bool watching, gone;
-    do {
+    for (;;) {
         state_of(k, &watching, &gone);
-        if (!watching && gone && xp_now_ns() >= due_ns) {
-            bool ok = list(k);
-            pause_ms = ok ? RETRY_FIRST_MS : pause_ms * 2;
-            if (pause_ms > RETRY_MOST_MS)
-                pause_ms = RETRY_MOST_MS;
-            due_ns = xp_now_ns() + pause_ms * 1000000;
-            m->failing = !ok;
-            state_of(k, &watching, &gone);
-        }
-        if (!watching && !gone)
-            watch(k);
-        if (gone && !watching)
-            members_look_up(m), m->failing = true; /* said once */
-        else
-            settle(k, &unnamed);
-    } while (members_wait(m, gone || unnamed ? RETRY_FIRST_MS : m->config.poll_ms));
-    return NULL;
+        bool soon = gone || k->unnamed;
+        if (!members_wait(m, soon ? RETRY_FIRST_MS : m->config.poll_ms))
+            return NULL;
+        members_k8s_look(m);
+    }
 }
 
 /* --- life --- */
@@ -409,6 +419,7 @@ enum xp_status members_k8s_open(struct xp_members *m, const char *spec, struct x
     m->k8s = k;
     k->members = m;
     k->gone = true; /* nothing was listed yet */
+    k->pause_ms = RETRY_FIRST_MS;
     k->account = strdup(account && *account ? account : ACCOUNT);
     XP_ASSERT(k->account);
     XP_TRY(read_spec(k, spec, &m->port, err));
