@@ -1,6 +1,8 @@
 """Dashboard and alerts speak of metrics and labels that a running frontend and shard export."""
 import json
 import re
+import shutil
+import subprocess
 
 import pytest
 import yaml
@@ -113,3 +115,19 @@ def test_alerts_have_a_summary_a_severity_and_a_word_in_the_docs():
         assert r['labels']['severity'] in ('warning', 'critical')
         assert r['annotations']['summary'].endswith('.')
         assert r['alert'] in page
+
+
+@pytest.mark.skipif(not shutil.which('promtool'), reason="no promtool (Debian's prometheus): expressions were not parsed")
+def test_prometheus_can_read_every_expression(tmp_path):
+    stand_ins = (('$__rate_interval', '1m'), ('$namespace', 'x'), ('$route', '.*'))
+    rules = []
+    for p in panels():
+        for t in p['targets']:
+            expr = t['expr']
+            for name, value in stand_ins:
+                expr = expr.replace(name, value)
+            rules.append({'record': 'panel:%d' % len(rules), 'expr': expr})
+    path = tmp_path / 'rules.yaml'
+    path.write_text(yaml.safe_dump({'groups': [*ALERTS['groups'], {'name': 'dashboard', 'rules': rules}]}))
+    p = subprocess.run(['promtool', 'check', 'rules', str(path)], capture_output=True, text=True, timeout=30)
+    assert p.returncode == 0, p.stdout + p.stderr
