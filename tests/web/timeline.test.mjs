@@ -321,6 +321,9 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     await page.screenshot({ path: join(shots, "flame-light.png") });
     await page.click(".aggregate button:has-text('Zoom to it')");
     await waitFor("zoomed to it", () => Math.abs(windowOf(page)[0] - Number(t0)) <= 200);
+    assert.equal(await page.locator(".zooms button").count(), 2);
+    await page.click(".zooms button:has-text('All')");
+    await waitFor("all of it", async () => windowOf(page) === null && (await page.locator(".zooms").count()) === 0);
     assert.deepEqual(await check(), []);
     await close();
   });

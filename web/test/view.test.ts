@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { clampView, endOf, fitView, panView, revealView, timeAt, wholeView, xOf, zoomView } from "../src/model/view";
+import { clampView, deeper, endOf, fitView, panView, revealView, timeAt, wholeView, xOf, zoomView } from "../src/model/view";
 
 const session = { t0: 0n, t1: 1_000_000_000n };
 
@@ -48,4 +48,17 @@ test("a session of 2^62 ps keeps single picoseconds apart", () => {
   expect(v.t0).toBe(2n ** 61n + 1n);
   expect(timeAt(v, 1, 1000)).toBe(2n ** 61n + 2n);
   expect(xOf(v, 2n ** 61n + 501n, 1000)).toBe(500);
+});
+
+test("ranges that were zoomed into are kept as long as the next is inside of them", () => {
+  const v = (t0: bigint, span: number) => ({ t0, span });
+  let trail = deeper([], v(0n, 1000));
+  trail = deeper(trail, v(100n, 500));
+  trail = deeper(trail, v(200n, 100));
+  expect(trail.map((x) => x.span)).toEqual([1000, 500, 100]);
+  expect(deeper(trail, v(100n, 500)).map((x) => x.span)).toEqual([1000, 500]);
+  expect(deeper(trail, v(150n, 400)).map((x) => x.span)).toEqual([1000, 500, 400]);
+  expect(deeper(trail, v(-5n, 50)).map((x) => x.span)).toEqual([50]);
+  for (let i = 0; i < 20; i++) trail = deeper(trail, v(210n, 80 - i));
+  expect(trail.length).toBe(6);
 });

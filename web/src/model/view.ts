@@ -78,3 +78,12 @@ export function xOf(v: View, t: bigint, width: number): number {
 export function timeAt(v: View, x: number, width: number): bigint {
   return v.t0 + toBig((x / width) * v.span);
 }
+
+const DEEPEST = 6;
+
+/** Ranges that were zoomed into, each inside of the one before it: where one came from. */
+export function deeper(trail: readonly View[], v: View): View[] {
+  const inside = (a: View, b: View): boolean => a.t0 >= b.t0 && endOf(a) <= endOf(b) && !sameView(a, b);
+  const kept = trail.filter((x) => inside(v, x));
+  return [...kept.slice(-(DEEPEST - 1)), v];
+}

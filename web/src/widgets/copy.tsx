@@ -18,7 +18,7 @@ export function Copy({ text, label, title }: { text: () => string; label?: strin
     setTimeout(() => (done.value = ""), 1400);
   };
   return (
-    <button type="button" class={label ? "button" : "copy"} title={title} aria-label={label ? undefined : title} onClick={() => void click()}>
+    <button type="button" class={label ? "button" : "copy"} title={title} aria-label={!label || title.includes(label) ? title : undefined} onClick={() => void click()}>
       <Icon name="copy" /> {done.value || label}
     </button>
   );

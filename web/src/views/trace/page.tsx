@@ -10,7 +10,7 @@ import { go, here } from "../../model/location";
 import { emptyTrace, formatTrace, parseTrace } from "../../model/url";
 import { choosePalette, palette, paletteName } from "../../model/theme";
 import { parseTool } from "../../model/toolurl";
-import { endOf } from "../../model/view";
+import { endOf, sameView } from "../../model/view";
 import { Icon, type IconName } from "../../widgets/icon";
 import { Popover } from "../../widgets/popover";
 import { ProblemPanel } from "../../widgets/problem";
@@ -327,6 +327,14 @@ function Status({ trace }: { trace: Trace }) {
   const { events, hidden } = shown.value;
   return (
     <footer class="status">
+      {trace.trail.value.length > 0 && (
+        <nav class="zooms" aria-label="Zoomed into">
+          <button type="button" class="link" onClick={() => trace.whole()}>All</button>
+          {trace.trail.value.map((v) => (
+            <span key={`${v.t0} ${v.span}`}> › <button type="button" class="link" title={`From ${timestamp(v.t0)}`} aria-current={sameView(v, view) ? "true" : undefined} onClick={() => trace.zoomInto(v)}>{duration(v.span, 3)}</button></span>
+          ))}
+        </nav>
+      )}
       <span title="Length of what is in view"><b>{duration(view.span, 4)}</b> in view</span>
       <span class="wide">{timestamp(view.t0)} … {timestamp(endOf(view))}</span>
       <span title="Of the rows in sight, in the loaded window">

@@ -15,7 +15,7 @@ import { timestamp } from "../../model/format";
 import { palette } from "../../model/theme";
 import { formatRows, type Area, type Mark as Bookmark, type TraceUrl } from "../../model/url";
 import {
-  clampView, endOf, fitView, panView, revealView, sameView, timeAt, wholeView, zoomView, type Range, type View,
+  clampView, deeper, endOf, fitView, panView, revealView, sameView, timeAt, wholeView, zoomView, type Range, type View,
 } from "../../model/view";
 import { AreaSum, sameArea } from "./area";
 import { Chosen } from "./chosen";
@@ -57,6 +57,7 @@ export class Trace {
   readonly hidden = signal<ReadonlySet<number>>(new Set());
   readonly measured = signal<Range | null>(null);
   readonly marks = signal<readonly Bookmark[]>([]);
+  readonly trail = signal<readonly View[]>([]); // ranges that were zoomed into
   readonly off = signal<ReadonlySet<Category>>(new Set()); // kinds of work that stand back
   readonly flame = signal(false); // the area as a flame graph
   readonly mode = signal<Mode>("pan");
@@ -235,11 +236,18 @@ export class Trace {
   }
 
   zoomTo(r: Range): void {
-    this.setView(fitView(r, this.session.peek(), 0), true);
+    this.zoomInto(fitView(r, this.session.peek(), 0));
+  }
+
+  /** Into a range, or back to one; what is inside of it is left. */
+  zoomInto(v: View): void {
+    this.trail.value = deeper(this.trail.peek(), v);
+    this.setView(v, true);
   }
 
   whole(): void {
     this.step = true;
+    this.trail.value = [];
     this.chosen.value = null;
   }
 
@@ -247,9 +255,9 @@ export class Trace {
   fit(): void {
     const a = this.sum.area.peek();
     const m = this.event.mark.peek();
-    if (this.tab.peek() === "area" && a) this.setView(fitView(a, this.session.peek()), true);
-    else if (m) this.setView(fitView({ t0: m.begin, t1: m.end }, this.session.peek(), 0.5), true);
-    else if (a) this.setView(fitView(a, this.session.peek()), true);
+    if (this.tab.peek() === "area" && a) this.zoomInto(fitView(a, this.session.peek()));
+    else if (m) this.zoomInto(fitView({ t0: m.begin, t1: m.end }, this.session.peek(), 0.5));
+    else if (a) this.zoomInto(fitView(a, this.session.peek()));
     else this.whole();
   }
 
