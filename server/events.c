@@ -15,6 +15,9 @@
 #define BEAT_NS (15 * UINT64_C(1000000000))
 #define RUNS_NS (2 * UINT64_C(1000000000)) /* between two looks at the list of runs */
 #define EVENT_MAX 4096
+/* Of a stream of somebody with an identity: a browser opens it again by itself, and is then asked
+ * again whether it may. */
+#define LIFE_NS (30 * UINT64_C(1000000000))
 
 struct client {
     struct client *next;
@@ -24,6 +27,7 @@ struct client {
     const struct run *run; /* NULL: it is about the list of runs */
     const struct run_host *host;
     uint64_t runs_version, sent_ns;
+    uint64_t until_ns;   /* 0: as long as the client stays */
     struct xp_span last; /* what was told last about the load; malloc'd */
     bool done;           /* the load is over */
     bool ended;          /* the stream is: only to be unlinked */
@@ -294,7 +298,8 @@ static void serve(struct client *c, bool stopping)
     pthread_mutex_lock(&e->lock);
     bool asking = c->asking;
     pthread_mutex_unlock(&e->lock);
-    if (stopping || http_cancelled(c->ex)) {
+    bool over = c->until_ns && xp_now_ns() >= c->until_ns;
+    if (stopping || over || http_cancelled(c->ex)) {
         c->ended = !asking;
         return;
     }
@@ -419,6 +424,8 @@ enum xp_status events_add(struct events *e, struct http_exchange *ex, const stru
                          .run = run,
                          .host = host,
                          .sent_ns = xp_now_ns()};
+    if (!gate_is_open(e->app->gate))
+        c->until_ns = c->sent_ns + LIFE_NS;
     pthread_mutex_lock(&e->lock);
     bool full = e->n == EVENTS_MAX || e->stopping;
     if (!full) {
