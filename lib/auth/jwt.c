@@ -7,8 +7,10 @@
 
 #include "lib/auth/base64url.h"
 
-#define RSA_BITS_MIN 2048
-#define RSA_BITS_MAX 8192
+#define RSA_BYTES_MIN 256
+#define RSA_BYTES_MAX 1024
+#define EXPONENT_MAX 8
+#define EC_BYTES 32
 #define HEADER_MAX ((size_t)4 << 10)
 #define KID_MAX 256
 #define TIME_MAX 1e12
@@ -51,28 +53,55 @@ static int algorithm_of(const json_t *o)
     return 0;
 }
 
-static bool has_size(const cjose_jwk_t *jwk, int algorithm)
+/* A number of the key, at most max bytes. cjose decodes base64 of its own, and ends the process
+ * over some that is none: it is given bytes. */
+static bool number_of(const json_t *o, const char *field, struct xp_buf *b, size_t max)
 {
+    xp_buf_init(b, max);
+    return xp_base64url_decode(b, xp_span_str(text_of(o, field))) && b->n > 0;
+}
+
+static cjose_jwk_t *ec_key(const json_t *o)
+{
+    struct xp_buf x, y = {0};
+    cjose_jwk_t *jwk = NULL;
     cjose_err err;
-    size_t bits = cjose_jwk_get_keysize(jwk, &err);
-    return algorithm == JWT_ES256 ? bits == 256 : bits >= RSA_BITS_MIN && bits <= RSA_BITS_MAX;
+    if (number_of(o, "x", &x, EC_BYTES) && number_of(o, "y", &y, EC_BYTES) && x.n == EC_BYTES &&
+        y.n == EC_BYTES) {
+        cjose_jwk_ec_keyspec spec = {
+            .crv = CJOSE_JWK_EC_P_256, .x = x.p, .xlen = x.n, .y = y.p, .ylen = y.n};
+        jwk = cjose_jwk_create_EC_spec(&spec, &err);
+    }
+    xp_buf_fini(&x);
+    xp_buf_fini(&y);
+    return jwk;
+}
+
+static cjose_jwk_t *rsa_key(const json_t *o)
+{
+    struct xp_buf n, e = {0};
+    cjose_jwk_t *jwk = NULL;
+    cjose_err err;
+    if (number_of(o, "n", &n, RSA_BYTES_MAX) && number_of(o, "e", &e, EXPONENT_MAX) &&
+        n.n >= RSA_BYTES_MIN && n.p[0] >= 0x80) {
+        cjose_jwk_rsa_keyspec spec = {.n = n.p, .nlen = n.n, .e = e.p, .elen = e.n};
+        jwk = cjose_jwk_create_RSA_spec(&spec, &err);
+    }
+    xp_buf_fini(&n);
+    xp_buf_fini(&e);
+    return jwk;
 }
 
 static void add_key(struct xp_keyset *ks, const json_t *o)
 {
-    cjose_err err;
     int algorithm = json_is_object(o) ? algorithm_of(o) : 0;
     const char *kid = text_of(o, "kid");
-    char *text = algorithm ? json_dumps(o, JSON_COMPACT) : NULL;
-    cjose_jwk_t *jwk = text ? cjose_jwk_import(text, strlen(text), &err) : NULL;
 
-    free(text);
+    if (!algorithm || (kid && strlen(kid) > KID_MAX))
+        return;
+    cjose_jwk_t *jwk = algorithm == JWT_ES256 ? ec_key(o) : rsa_key(o);
     if (!jwk)
         return;
-    if (!has_size(jwk, algorithm) || (kid && strlen(kid) > KID_MAX)) {
-        cjose_jwk_release(jwk);
-        return;
-    }
     char *copy = kid ? strdup(kid) : NULL;
     XP_ASSERT(!kid || copy);
     ks->keys[ks->n++] = (struct key){algorithm, copy, jwk};
@@ -139,7 +168,8 @@ static json_t *decode_object(struct xp_span text, size_t max)
     return NULL;
 }
 
-/* Whether the text is base64url as it is written, so that no two tokens mean the same. */
+/* Whether the text is base64url as it is written, so that no two tokens mean the same; and so that
+ * cjose's decoder, which ends the process over some that is not, never sees such. */
 static bool is_base64url(struct xp_span text)
 {
     struct xp_buf b;
@@ -163,7 +193,7 @@ static bool split(struct xp_span token, struct parts *parts)
     parts->header = xp_span_of(token.p, (size_t)(a - token.p));
     parts->claims = xp_span_of(a + 1, (size_t)(b - a - 1));
     parts->signature = xp_span_of(b + 1, (size_t)(end - b - 1));
-    return is_base64url(parts->signature);
+    return is_base64url(parts->claims) && is_base64url(parts->signature);
 }
 
 static enum xp_status bad(struct xp_error *err, const char *text)

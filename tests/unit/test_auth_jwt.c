@@ -292,8 +292,16 @@ static void a_key_that_is_not_in_the_set_may_be_in_a_newer_one(void **state)
 
 static void long_and_odd_texts_are_no_tokens(void **state)
 {
-    static const char *const texts[] = {"",    ".",       "..",          "...",
-                                        "a.b", "a.b.c.d", "e30.e30.e30", "\n.\n."};
+    static const char *const texts[] = {"",
+                                        ".",
+                                        "..",
+                                        "...",
+                                        "a.b",
+                                        "a.b.c.d",
+                                        "e30.e30.e30",
+                                        "\n.\n.",
+                                        "eyJhbGciOiJSUzI1NiJ9.e3=0.AAAA",
+                                        "eyJhbGciOiJSUzI1NiJ9.=.AAAA"};
     struct xp_buf b;
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -315,7 +323,10 @@ static void a_set_without_a_usable_key_is_refused(void **state)
         "{\"keys\":{}}",
         "{\"keys\":[{\"kty\":\"oct\",\"k\":\"AAAA\"}]}",
         "{\"keys\":[{\"kty\":\"RSA\",\"n\":\"!\",\"e\":\"AQAB\"}]}",
-        "{\"keys\":[{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"AA\",\"y\":\"AA\"}]}"};
+        "{\"keys\":[{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"AA\",\"y\":\"AA\"}]}",
+        "{\"keys\":[{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":"
+        "\"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7=4\","
+        "\"y\":\"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM\"}]}"};
     struct xp_keyset *ks;
     struct xp_error err;
     (void)state;
