@@ -424,6 +424,7 @@ def prepare(plane):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended
     folder = tempfile.mkdtemp(prefix='xprofd-kubernetes-')
     plane, passed, failed, began = Plane(folder), 0, 0, time.monotonic()
     try:
