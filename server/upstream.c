@@ -460,10 +460,15 @@ static struct upstream_feed *ask_new(struct upstream *u, const struct shard_requ
 /* Those that are ill last. */
 static void choose(struct upstream_feed *ask, const uint32_t *all, size_t n)
 {
-    for (int ill = 0; ill < 2; ill++)
-        for (size_t i = 0; i < n; i++)
-            if (healths_is_ill(ask->u->healths, place_name(ask->ring, all[i])) == (ill == 1))
-                ask->ranks[ask->n++] = all[i];
+    uint32_t ill[UPSTREAM_TRIES];
+    size_t n_ill = 0;
+    for (size_t i = 0; i < n; i++)
+        if (healths_is_ill(ask->u->healths, place_name(ask->ring, all[i])))
+            ill[n_ill++] = all[i];
+        else
+            ask->ranks[ask->n++] = all[i];
+    for (size_t i = 0; i < n_ill; i++)
+        ask->ranks[ask->n++] = ill[i];
 }
 
 static void begin_ask(struct upstream_feed *ask, const struct shard_request *req)
