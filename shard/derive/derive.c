@@ -620,15 +620,42 @@ int64_t derive_group(struct derive_eye *eye, const struct derive_event *ev)
     return DERIVE_NO_GROUP;
 }
 
+#define CONTEXT_KINDS                                                                              \
+    (UINT64_C(1) << STAT_PRODUCER_TYPE | UINT64_C(1) << STAT_PRODUCER_ID |                         \
+     UINT64_C(1) << STAT_CONSUMER_TYPE | UINT64_C(1) << STAT_CONSUMER_ID |                         \
+     UINT64_C(1) << STAT_CORRELATION_ID)
+#define CONTEXT_FLAGS                                                                              \
+    (EV_EXECUTOR | EV_TPU_EXECUTE | EV_ENQUEUE | EV_DEQUEUE | EV_LAUNCH | EV_COMPLETE)
+
+/* What derive_stats_read finds where nothing can make a context, as on most lines: the flow that
+ * the file gives. */
+static void own_flow_read(const struct side_cursor *side, struct derive_stats *s)
+{
+    const struct side_stat *flow = NULL, *async = NULL;
+    for (int i = 0; i < side->n; i++) {
+        if (side->stats[i].kind == STAT_FLOW)
+            flow = &side->stats[i];
+        else if (side->stats[i].kind == STAT_IS_ASYNC)
+            async = &side->stats[i];
+    }
+    s->has_flow = flow && (flow->type == SIDE_I64 || flow->type == SIDE_U64);
+    s->flow = s->has_flow ? flow->num : 0;
+    s->async_stat = async && (async->type == SIDE_I64 || async->type == SIDE_U64);
+}
+
 bool derive_flow(struct derive_eye *eye, const struct derive_event *ev, struct derive_flow *flow)
 {
     if (!eye->side.side || !side_find(&eye->side, ev->at))
         return false;
     const struct derive_plane *dp = &eye->d->planes[eye->line->plane];
     const struct part_plane *pl = &eye->d->part->planes[eye->line->plane];
-    struct derive_stats s;
+    struct derive_stats s = {0};
     uint16_t flags = !eye->line->own_names && ev->name < pl->nevmeta ? dp->evflags[ev->name] : 0;
-    derive_stats_read(eye->d, dp, eye->line->module_line, flags, &eye->side, &s);
+    if (side_kinds(eye->side.side) & CONTEXT_KINDS || flags & CONTEXT_FLAGS ||
+        eye->line->module_line)
+        derive_stats_read(eye->d, dp, eye->line->module_line, flags, &eye->side, &s);
+    else
+        own_flow_read(&eye->side, &s);
     return derive_stats_flow(eye->d, dp, &s, flow);
 }
 

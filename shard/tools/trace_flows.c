@@ -26,16 +26,16 @@ struct flow_state {
 struct flows_work {
     struct trace_host *h;
     struct trace_flows *f;
-    struct vec tracks; /* uint32_t, one an event: of asynchronous ones */
+    uint32_t *tracks;  /* one an event: of asynchronous ones */
+    uint64_t most;     /* events with stats that can make flows: those of all lines */
     uint32_t *counts;  /* one a line: events with stats that can make flows */
     struct vec states; /* struct flow_state, by number */
     uint32_t *numbers; /* open addressing over states by id: number + 1 */
     size_t mask;
-    struct vec row;        /* struct row_event: of the row being read */
     uint32_t *name_tracks; /* of the line's names, + 1 */
     struct trace_vis *vis; /* row * FLOW_LAYERS + layer */
     int64_t *last;         /* async: track * FLOW_LAYERS + layer */
-    bool *has_last;
+    bool *has_last;        /* by track: the first event of one is shown at all layers */
 };
 
 struct row_event {
@@ -47,9 +47,8 @@ struct row_event {
 
 static int row_order(const void *a, const void *b, void *ctx)
 {
-    (void)ctx;
-    const struct trace_flow_event *x = &((const struct row_event *)a)->ev;
-    const struct trace_flow_event *y = &((const struct row_event *)b)->ev;
+    (void)ctx; /* a struct row_event begins with its event */
+    const struct trace_flow_event *x = a, *y = b;
     if (x->begin_ps != y->begin_ps)
         return x->begin_ps < y->begin_ps ? -1 : 1;
     if (x->end_ps != y->end_ps)
@@ -117,15 +116,15 @@ static bool add_flow(struct flows_work *w, uint32_t device, struct derive_eye *e
     struct derive_flow flow;
     if (trace_hidden(w->h, eye->line, p->name) || !derive_flow(eye, &ev, &flow))
         return true;
-    struct row_event *e = vec_push(&w->row, sizeof *e);
     uint32_t number = flow_number(w, flow.id), track = 0;
-    if (!e || number == UINT32_MAX)
+    if (number == UINT32_MAX || w->f->nevents == w->most)
         return false;
     if (flow.async && (track = track_of(w, device, eye, &ev)) == UINT32_MAX)
         return false;
-    *e = (struct row_event){{p->begin_ps, p->end_ps, p->at, number, p->name,
-                             p->line & (LINES_MAX - 1), flow.dir & 3, 0, flow.async},
-                            track};
+    w->tracks[w->f->nevents] = track;
+    w->f->events[w->f->nevents++] = (struct trace_flow_event){
+        p->begin_ps,  p->end_ps, p->at,     number, p->name, p->line & (LINES_MAX - 1),
+        flow.dir & 3, 0,         flow.async};
     return true;
 }
 
@@ -187,29 +186,42 @@ static bool row_lines(struct flows_work *w, uint32_t r)
             return false;
         last_line = line;
     }
-    return trace_merge_sort(w->row.p, w->row.n, sizeof(struct row_event), row_order, NULL);
+    return true;
+}
+
+/* Mostly they are in order. */
+static bool sort_row(struct trace_flow_event *ev, uint32_t *tracks, size_t n)
+{
+    if (!n || trace_run_end((const char *)ev, 0, n, sizeof *ev, row_order, NULL) == n)
+        return true;
+    struct row_event *all = malloc(n * sizeof *all);
+    for (size_t i = 0; all && i < n; i++)
+        all[i] = (struct row_event){ev[i], tracks[i]};
+    bool ok = all && trace_merge_sort(all, n, sizeof *all, row_order, NULL);
+    for (size_t i = 0; ok && i < n; i++) {
+        ev[i] = all[i].ev;
+        tracks[i] = all[i].track;
+    }
+    free(all);
+    return ok;
 }
 
 static bool find_flows(struct flows_work *w)
 {
     struct trace_flows *f = w->f;
     for (uint32_t r = 0; r < f->nrows; r++) {
-        w->row.n = 0;
+        struct trace_flow_row *row = &f->rows[r];
+        struct trace_flow_event *ev = f->events + f->nevents;
+        *row = (struct trace_flow_row){.first = f->nevents};
         if (!row_lines(w, r))
             return false;
-        struct trace_flow_row *row = &f->rows[r];
-        *row = (struct trace_flow_row){.first = f->nevents, .n = (uint32_t)w->row.n};
+        row->n = f->nevents - row->first;
+        if (!sort_row(ev, w->tracks + row->first, row->n))
+            return false;
         for (uint32_t i = 0; i < row->n; i++) {
-            const struct row_event *e = &VEC(w->row, struct row_event)[i];
-            f->events[f->nevents] = e->ev;
-            f->nevents++;
-            uint32_t *track = vec_push(&w->tracks, sizeof *track);
-            if (!track)
-                return false;
-            *track = e->track;
-            row->nasync += e->ev.async;
-            if (e->ev.end_ps - e->ev.begin_ps > row->longest_ps)
-                row->longest_ps = e->ev.end_ps - e->ev.begin_ps;
+            row->nasync += ev[i].async;
+            if (ev[i].end_ps - ev[i].begin_ps > row->longest_ps)
+                row->longest_ps = ev[i].end_ps - ev[i].begin_ps;
         }
     }
     return true;
@@ -276,8 +288,8 @@ static int together_order(const void *a, const void *b, void *ctx)
         return x->async ? 1 : -1;
     if (!x->async && p->row != q->row)
         return p->row < q->row ? -1 : 1;
-    int c = xp_span_cmp(flow_name(w->h, x, VEC(w->tracks, uint32_t)[p->event]),
-                        flow_name(w->h, y, VEC(w->tracks, uint32_t)[q->event]));
+    int c = xp_span_cmp(flow_name(w->h, x, w->tracks[p->event]),
+                        flow_name(w->h, y, w->tracks[q->event]));
     return c ? c : (x->at > y->at) - (x->at < y->at);
 }
 
@@ -367,16 +379,17 @@ static bool order_next(struct order *o, struct order_key *key, bool *ok)
 
 /* --- deciding --- */
 
-static bool async_shown(struct flows_work *w, const struct trace_flow_event *e, uint32_t track,
-                        int layer, bool force)
+/* The coarsest layer at which an asynchronous event is shown; it is at all finer ones. */
+static int async_layer(struct flows_work *w, const struct trace_flow_event *e, uint32_t track)
 {
-    size_t i = (size_t)track * FLOW_LAYERS + (size_t)layer;
-    bool shown = force || !w->has_last[i] || e->begin_ps - w->last[i] >= trace_resolution_ps[layer];
-    if (shown) {
-        w->last[i] = e->begin_ps;
-        w->has_last[i] = true;
-    }
-    return shown;
+    int64_t *last = w->last + (size_t)track * FLOW_LAYERS, begin_ps = e->begin_ps;
+    int z = 0;
+    while (w->has_last[track] && z < FLOW_LAYERS && begin_ps - last[z] < trace_resolution_ps[z])
+        z++;
+    for (int i = z; i < FLOW_LAYERS; i++)
+        last[i] = begin_ps;
+    w->has_last[track] = true;
+    return z;
 }
 
 /* XProf's VisibleAtResolution of a flow event. Sets *ok to false when memory is out. */
@@ -430,28 +443,31 @@ static uint8_t layer_by_length(int64_t dur)
     return z;
 }
 
+/* The coarsest layer at which a flow event is shown; at finer ones it is by force. */
+static int sync_layer(struct trace_vis *v, struct flow_state *s, const struct trace_flow_event *e,
+                      bool *ok)
+{
+    int z = 0;
+    while (z < FLOW_LAYERS && !flow_shown(&v[z], s, e, z, ok))
+        z++;
+    for (int i = z + 1; i < FLOW_LAYERS; i++)
+        flow_show(&v[i], s, e, i, ok);
+    return z;
+}
+
 static bool decide(struct flows_work *w, const struct order_key *key)
 {
     struct trace_flow_event *e = &w->f->events[key->event];
     struct flow_state *s = &VEC(w->states, struct flow_state)[e->id];
-    struct trace_vis *v = &w->vis[(size_t)key->row * FLOW_LAYERS];
-    uint32_t track = VEC(w->tracks, uint32_t)[key->event];
-    bool ok = true, first = !s->used;
-    s->used = true;
-    int z = 0;
-    while (z < FLOW_LAYERS &&
-           !(e->async ? async_shown(w, e, track, z, false) : flow_shown(&v[z], s, e, z, &ok)))
-        z++;
-    if (first)
+    bool ok = true;
+    int z = e->async ? async_layer(w, e, w->tracks[key->event])
+                     : sync_layer(&w->vis[(size_t)key->row * FLOW_LAYERS], s, e, &ok);
+    if (!s->used)
         s->layer = (uint8_t)z;
-    for (int i = z + 1; i < FLOW_LAYERS; i++) {
-        if (e->async)
-            async_shown(w, e, track, i, true);
-        else
-            flow_show(&v[i], s, e, i, &ok);
-    }
+    s->used = true;
     uint8_t own = layer_by_length(e->end_ps - e->begin_ps);
     e->layer = (s->layer < own ? s->layer : own) & 15;
+    w->f->rows[key->row].ncoarse += e->layer < TRACE_COARSE && !e->async;
     return ok;
 }
 
@@ -462,7 +478,7 @@ static bool decide_all(struct flows_work *w)
     struct order_key key;
     w->vis = calloc(h->rows.n * FLOW_LAYERS + 1, sizeof *w->vis);
     w->last = calloc(h->tracks.n * FLOW_LAYERS + 1, sizeof *w->last);
-    w->has_last = calloc(h->tracks.n * FLOW_LAYERS + 1, sizeof *w->has_last);
+    w->has_last = calloc(h->tracks.n + 1, sizeof *w->has_last);
     bool ok = order_init(&order, w) && w->vis && w->last && w->has_last;
     while (ok && order_next(&order, &key, &ok))
         ok = decide(w, &key);
@@ -493,21 +509,21 @@ const struct trace_flow_event *trace_flow_find(const struct trace_flow_event *f,
 
 /* --- keeping them --- */
 
-/* Lists the events of coarse layers, which a scan from far away is after. */
+/* Lists the events of coarse layers, which a scan from far away is after; they are counted. */
 static bool list_coarse(struct trace_flows *f, struct xp_arena *arena)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < f->nevents; i++)
-        n += f->events[i].layer < TRACE_COARSE && !f->events[i].async;
+    for (uint32_t r = 0; r < f->nrows; r++) {
+        f->rows[r].first_coarse = n;
+        n += f->rows[r].ncoarse;
+    }
     f->coarse = xp_arena_alloc(arena, (n + 1) * sizeof *f->coarse);
-    n = 0;
     for (uint32_t r = 0; f->coarse && r < f->nrows; r++) {
-        struct trace_flow_row *row = &f->rows[r];
-        row->first_coarse = n;
-        for (uint32_t i = 0; i < row->n; i++)
+        const struct trace_flow_row *row = &f->rows[r];
+        uint32_t *to = f->coarse + row->first_coarse, *end = to + row->ncoarse;
+        for (uint32_t i = 0; to < end; i++)
             if (f->events[row->first + i].layer < TRACE_COARSE && !f->events[row->first + i].async)
-                f->coarse[n++] = i;
-        row->ncoarse = n - row->first_coarse;
+                *to++ = i;
     }
     return f->coarse;
 }
@@ -518,13 +534,14 @@ static bool flows_run(struct flows_work *w, struct xp_arena *arena)
     w->counts = calloc(w->h->d->nlines + 1, sizeof *w->counts);
     if (!w->counts)
         return false;
-    uint64_t most = count_most(w);
+    w->most = count_most(w);
+    w->tracks = malloc((w->most + 1) * sizeof *w->tracks);
     f->nrows = (uint32_t)w->h->rows.n;
     f->rows = xp_arena_zalloc(arena, (f->nrows + 1) * sizeof *f->rows);
     f->strung = xp_arena_zalloc(arena, (f->nrows + 1) * sizeof *f->strung);
-    f->events = xp_arena_alloc(arena, (most + 1) * sizeof *f->events);
-    return f->rows && f->strung && f->events && w->h->d->nlines < LINES_MAX && find_flows(w) &&
-           decide_all(w) && list_coarse(f, arena);
+    f->events = xp_arena_alloc(arena, (w->most + 1) * sizeof *f->events);
+    return w->tracks && f->rows && f->strung && f->events && w->h->d->nlines < LINES_MAX &&
+           find_flows(w) && decide_all(w) && list_coarse(f, arena);
 }
 
 static enum xp_status flows_make(struct part *p, const struct derive *d, void **kept,
@@ -536,10 +553,9 @@ static enum xp_status flows_make(struct part *p, const struct derive *d, void **
     if (st == XP_OK && (!w.f || !flows_run(&w, p->arena)))
         st = trace_busy(err);
     free(w.counts);
-    vec_free(&w.tracks);
+    free(w.tracks);
     free(w.numbers);
     vec_free(&w.states);
-    vec_free(&w.row);
     for (uint32_t r = 0; st == XP_OK && r < h.rows.n; r++)
         st = trace_strung_make(&h, r, w.f->events + w.f->rows[r].first, w.f->rows[r].n, p->arena,
                                &w.f->strung[r], err);
