@@ -19,6 +19,7 @@
 #define LOOK_MS 250               /* how often asks under way are looked at */
 #define LOOK_BUSY_MS 10           /* and when there are some, */
 #define BUSY_NS 1000000000ull     /* or were so lately */
+#define GIVE_UP_NS 15000000000ull /* on the last shard that could be asked, when it hangs */
 #define PATIENCE_NS 1000000000ull /* an ask this old makes us say hello */
 #define TRIES_AT_ONCE 2
 
@@ -66,7 +67,8 @@ struct upstream_feed {
     struct xp_buf message;
     const atomic_bool *cancel;
     enum shard_op op;
-    bool gzip, one_object, warm;
+    bool gzip, one_object, warm, again;
+    bool is_peers;                         /* a host of a run: who asks can look at it itself */
     char trace[HTTP_TRACEPARENT_MAX + 16]; /* a header; "": none */
     uint64_t key;
     struct xp_ring *ring;
@@ -591,6 +593,7 @@ void upstream_ask_peers(void *upstream, const struct shard_peer *const *peers, s
             if (!strcmp(xp_ring_member(ring, k)->name, peers[i]->name))
                 ranks[i] = k;
     struct upstream_feed *ask = ask_new(u, req, ring, fn, NULL, ctx);
+    ask->is_peers = true;
     choose(ask, ranks, n);
     hots_touch(u->hots, ask->key, xp_now_ns());
     begin_ask(ask, req);
@@ -639,14 +642,30 @@ static void say_hello(struct upstream *u, uint64_t name, const char *address)
     }
 }
 
+/* The last rank hangs, and those before it had no room or failed: they are asked once more, which
+ * takes longer than waiting for what hangs for ever is worth. */
+static bool begin_again(struct upstream_feed *ask)
+{
+    uint32_t all[UPSTREAM_TRIES];
+    size_t n = ask->n;
+    if (ask->again || n < 2)
+        return false;
+    memcpy(all, ask->ranks, n * sizeof *all);
+    ask->again = true;
+    ask->at = ask->n = 0;
+    choose(ask, all, n);
+    return true;
+}
+
 /* Under the ask's lock: a try that waits for long. */
 static void look_at_patience(struct upstream_feed *ask, struct try *try, uint64_t now)
 {
     struct upstream *u = ask->u;
     const struct xp_ring_member *m = xp_ring_member(ask->ring, try->member);
     uint64_t name = place_name(ask->ring, try->member);
-    bool again = !ask->over && (ask->at < ask->n || ask->tries[0].live + ask->tries[1].live > 1);
-    if (healths_is_ill(u->healths, name) && again) {
+    bool other = ask->at < ask->n || ask->tries[0].live + ask->tries[1].live > 1;
+    if (!ask->over && healths_is_ill(u->healths, name) &&
+        (other || ask->is_peers || begin_again(ask) || now - try->since_ns > GIVE_UP_NS)) {
         try->hung = true;
         net_cancel(try->call);
     } else if (now - try->hello_ns > PATIENCE_NS) {
