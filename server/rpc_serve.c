@@ -195,7 +195,8 @@ static bool is_other_version(const struct http_exchange *ex)
     const uint8_t *dot = said.n ? memchr(said.p, '.', said.n) : NULL;
     if (xp_span_starts(path, before) && !xp_span_starts(path, ours))
         return true;
-    return said.n && !(dot && (size_t)(dot - said.p) == strlen(major) && *said.p == *major);
+    return said.n &&
+           !(dot && xp_span_eq(xp_span_of(said.p, (size_t)(dot - said.p)), xp_span_str(major)));
 }
 
 void rpc_handle(void *ctx, struct http_exchange *ex)
