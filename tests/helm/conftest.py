@@ -7,11 +7,17 @@ import subprocess
 import sys
 
 import pytest
-import yaml
+
+try:
+    import jsonschema  # noqa: F401
+    import yaml
+except ImportError as e:
+    yaml, collect_ignore_glob = None, ['test_*.py']
+    print('the chart is NOT tested: %s' % e, file=sys.stderr)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CHART = os.path.join(ROOT, 'helm', 'xprofd')
-LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+LOADER = yaml and getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 VALUES = sorted(glob.glob(os.path.join(CHART, 'ci', '*-values.yaml')))
 # One of those that test_render.py validates for.
 VERSION = '1.34.0'
