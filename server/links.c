@@ -22,8 +22,6 @@ struct links {
     struct linkstore *store;
 };
 
-static const char *const audiences[LINK_AUDIENCES] = {"members", "domain", "anyone"};
-
 enum xp_status links_new(const struct links_config *config, struct links **out,
                          struct xp_error *err)
 {
@@ -333,7 +331,7 @@ static void write_link(struct xp_json *j, const struct link_claims *c)
     xp_json_key(j, "view");
     xp_json_str(j, c->view);
     xp_json_key(j, "audience");
-    xp_json_str(j, audiences[c->audience]);
+    xp_json_str(j, link_audience_names[c->audience]);
     xp_json_key(j, "domain");
     if (c->domain[0])
         xp_json_str(j, c->domain);
@@ -367,7 +365,7 @@ static enum xp_status read_audience(const json_t *o, struct link_claims *c, stru
         !text_arg(o, "domain", c->domain, sizeof c->domain, err))
         return XP_BAD_REQUEST;
     int i = 0;
-    while (i < LINK_AUDIENCES && strcmp(audiences[i], word[0] ? word : "members") != 0)
+    while (i < LINK_AUDIENCES && strcmp(link_audience_names[i], word[0] ? word : "members") != 0)
         i++;
     if (i == LINK_AUDIENCES)
         return xp_fail(err, XP_BAD_REQUEST, 0, "\"audience\" is members, domain or anyone");

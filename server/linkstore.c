@@ -50,7 +50,9 @@ static int by_id(const void *a, const void *b)
 
 static int by_run(const void *a, const void *b)
 {
-    return strcmp(((const struct run_cut *)a)->key, ((const struct run_cut *)b)->key);
+    const struct run_cut *x = a, *y = b;
+    int order = strcmp(x->key, y->key);
+    return order ? order : (x->before_s > y->before_s) - (x->before_s < y->before_s);
 }
 
 static void *grown(void *v, size_t n, size_t *cap, size_t size)
@@ -106,14 +108,18 @@ static bool has_id(const struct revoked *r, const char id[LINK_ID_TEXT])
     return r->n_ids && bsearch(id, r->ids, r->n_ids, sizeof *r->ids, by_id);
 }
 
-/* A run may stand there several times; the latest counts. */
+/* A run may stand there several times: the latest, which is the last of them, counts. */
 static int64_t cut_of(const struct revoked *r, const char *key)
 {
-    int64_t before = INT64_MIN;
-    for (size_t i = 0; i < r->n_runs; i++)
-        if (strcmp(r->runs[i].key, key) == 0 && r->runs[i].before_s > before)
-            before = r->runs[i].before_s;
-    return before;
+    size_t lo = 0, hi = r->n_runs;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (strcmp(r->runs[mid].key, key) <= 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo && strcmp(r->runs[lo - 1].key, key) == 0 ? r->runs[lo - 1].before_s : INT64_MIN;
 }
 
 /* --- names --- */
@@ -229,13 +235,16 @@ static void *run_looks(void *ctx)
     pthread_mutex_lock(&ls->lock);
     while (!ls->stopping) {
         struct timespec until;
+        int rc = 0;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += LINKSTORE_LOOK_S;
+        while (!ls->stopping && rc != ETIMEDOUT)
+            rc = pthread_cond_timedwait(&ls->wake, &ls->lock, &until);
+        if (ls->stopping)
+            break;
         pthread_mutex_unlock(&ls->lock);
         look(ls);
         pthread_mutex_lock(&ls->lock);
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += LINKSTORE_LOOK_S;
-        while (!ls->stopping && pthread_cond_timedwait(&ls->wake, &ls->lock, &until) != ETIMEDOUT) {
-        }
     }
     pthread_mutex_unlock(&ls->lock);
     return NULL;
@@ -264,6 +273,7 @@ enum xp_status linkstore_open(const char *where, const struct xp_bucket_options 
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&ls->wake, &attr);
     pthread_condattr_destroy(&attr);
+    look(ls); /* or every link would be in doubt at first */
     XP_ASSERT(pthread_create(&ls->thread, NULL, run_looks, ls) == 0);
     *out = ls;
     return XP_OK;
@@ -288,8 +298,6 @@ void linkstore_close(struct linkstore *ls)
 
 /* --- records --- */
 
-static const char *const audiences[LINK_AUDIENCES] = {"members", "domain", "anyone"};
-
 static void write_record(struct xp_buf *b, const struct link_claims *c, const char *by)
 {
     char id[LINK_ID_TEXT];
@@ -305,7 +313,7 @@ static void write_record(struct xp_buf *b, const struct link_claims *c, const ch
     xp_json_key(&j, "view");
     xp_json_str(&j, c->view);
     xp_json_key(&j, "audience");
-    xp_json_str(&j, audiences[c->audience]);
+    xp_json_str(&j, link_audience_names[c->audience]);
     xp_json_key(&j, "domain");
     xp_json_str(&j, c->domain);
     xp_json_key(&j, "by");
@@ -371,7 +379,7 @@ static bool read_record(const json_t *o, struct link_record *r)
     c->issued_s = json_integer_value(json_object_get(o, "issued_s"));
     c->expires_s = json_integer_value(json_object_get(o, "expires_s"));
     for (int i = 0; good && i < LINK_AUDIENCES; i++)
-        if (strcmp(audiences[i], audience) == 0) {
+        if (strcmp(link_audience_names[i], audience) == 0) {
             c->audience = (enum link_audience)i;
             return true;
         }

@@ -29,7 +29,8 @@
 
 struct linkstore;
 
-/* bucket: for gs:// and s3://; may be NULL. Asks nothing of the store yet. */
+/* bucket: for gs:// and s3://; may be NULL. Blocks: it looks what is revoked, and goes on when it
+ * cannot. */
 enum xp_status linkstore_open(const char *where, const struct xp_bucket_options *bucket,
                               struct linkstore **out, struct xp_error *err);
 void linkstore_close(struct linkstore *ls); /* NULL is fine */

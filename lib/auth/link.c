@@ -11,6 +11,8 @@
 static const char *const purposes[] = {
     [LINK_URL] = "xprofd link 1", [LINK_COOKIE] = "xprofd link cookie 1"};
 
+const char *const link_audience_names[LINK_AUDIENCES] = {"members", "domain", "anyone"};
+
 enum xp_status link_new_id(struct link_claims *c, struct xp_error *err)
 {
     if (RAND_bytes(c->id, sizeof c->id) != 1)

@@ -32,6 +32,8 @@ enum link_audience {
     LINK_AUDIENCES
 };
 
+extern const char *const link_audience_names[LINK_AUDIENCES]; /* "members", "domain", "anyone" */
+
 enum link_kind { LINK_URL, LINK_COOKIE };
 
 struct link_claims {
