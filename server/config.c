@@ -84,7 +84,9 @@ static const char *environment(const char *name)
     for (const char *p = name; *p && n + 1 < sizeof text; p++)
         text[n++] = *p == '-' ? '_' : (char)(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p);
     text[n] = 0;
-    return getenv(text);
+    const char *value = getenv(text);
+    /* What Kubernetes puts into every pod beside a Service that is called xprofd. */
+    return value && strcmp(name, "port") == 0 && strncmp(value, "tcp://", 6) == 0 ? NULL : value;
 }
 
 /* --- values --- */

@@ -156,6 +156,7 @@ def test_flag_wins_over_environment_and_that_over_the_file(tmp_path):
     assert c['logdir'] == [('/a', 'file'), ('/b', 'file')]
     assert c['allow-host'] == [('y', 'environment'), ('z', 'environment')]
     assert c['host'] == [('-', 'default')]
+    assert printed('/c', env={'XPROFD_PORT': 'tcp://10.0.0.1:80'})['port'] == [('-', 'default')]  # of a Service
     c = printed('/c', file=file, tmp=tmp_path)
     assert c['logdir'] == [('-', 'default')]  # a bare word is the place; the file's are not added to it
 
