@@ -7,6 +7,7 @@
 #include "lib/base/status.h"
 
 #define BUCKETS 1024
+#define NOTES 16384 /* a newer key takes the place of an older one */
 
 struct entry {
     struct entry *next;          /* in its bucket */
@@ -22,6 +23,7 @@ struct answers {
     size_t max, bytes;
     struct entry *newest, *oldest;
     struct entry *buckets[BUCKETS];
+    uint32_t notes[NOTES]; /* of hashes: the half that does not say the place */
 };
 
 struct answers *answers_new(size_t max_bytes)
@@ -119,6 +121,18 @@ static struct entry *new_entry(struct xp_span key, uint64_t hash, const struct a
     e->key_n = key.n;
     memcpy(e->key, key.p, key.n);
     return e;
+}
+
+bool answers_again(struct answers *a, struct xp_span key)
+{
+    uint64_t hash = xp_hash(key);
+    uint32_t half = (uint32_t)(hash >> 32);
+    pthread_mutex_lock(&a->lock);
+    uint32_t *note = &a->notes[hash % NOTES];
+    bool again = *note == half;
+    *note = half;
+    pthread_mutex_unlock(&a->lock);
+    return again;
 }
 
 void answers_put(struct answers *a, struct xp_span key, const struct answers_item *item)

@@ -24,6 +24,9 @@ void answers_free(struct answers *a);
 
 /* True: *out is filled, its body a reference of the caller's. */
 bool answers_get(struct answers *a, struct xp_span key, struct answers_item *out);
+/* Whether the same was noted here lately, which it is from now on: what took little to make is
+ * worth its room only when it is asked for again, as hardly any of the windows of a zoom is. */
+bool answers_again(struct answers *a, struct xp_span key);
 /* Takes a reference of its own. Bodies above an eighth of the limit are not kept. */
 void answers_put(struct answers *a, struct xp_span key, const struct answers_item *item);
 

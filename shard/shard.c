@@ -30,9 +30,10 @@
 #define HOSTS_AHEAD 2
 #define HOSTS_MANY 4 /* of so many, those loaded for this call alone are not kept */
 
-/* Answers that took more of a core than this to make are kept; quicker ones cost less than what
- * they would push out. */
+/* Answers that took more of a core than this to make are kept; quicker ones, which might cost less
+ * than what they would push out, when they are asked for a second time. */
 #define KEEP_NS (2 * UINT64_C(1000000))
+#define KEEP_AGAIN_NS (UINT64_C(50000))
 /* Tools' answers are few beside windows, and asked for again by who goes back. */
 #define KEEP_TOOL_NS (UINT64_C(100000))
 #define ANSWERS_MAX ((size_t)64 << 20)
@@ -408,7 +409,9 @@ static void keep(struct call *c)
 
 static bool worth_keeping(const struct call *c, uint64_t spent_ns)
 {
-    return spent_ns >= (c->op == SHARD_TOOL ? KEEP_TOOL_NS : KEEP_NS);
+    if (spent_ns >= (c->op == SHARD_TOOL ? KEEP_TOOL_NS : KEEP_NS))
+        return true;
+    return spent_ns >= KEEP_AGAIN_NS && answers_again(c->shard->answers, xp_buf_all(&c->key));
 }
 
 /* True: the same was asked before, and the call is over. */

@@ -80,6 +80,23 @@ static void a_body_outlives_its_place_in_the_cache(void **state)
     xp_blob_unref(item.body);
 }
 
+static void a_key_is_known_as_asked_again_the_second_time(void **state)
+{
+    struct answers *a = answers_new(2000);
+    char key[16];
+    int wrong = 0;
+    (void)state;
+    assert_false(answers_again(a, XP_SPAN_LIT("x")));
+    assert_true(answers_again(a, XP_SPAN_LIT("x")));
+    for (int i = 0; i < 10000; i++) {
+        snprintf(key, sizeof key, "k%d", i);
+        wrong += answers_again(a, xp_span_str(key));
+    }
+    assert_int_equal(wrong, 0);
+    assert_int_equal(first_byte(a, "x"), -1);
+    answers_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -87,6 +104,7 @@ int main(void)
         cmocka_unit_test(the_one_asked_for_longest_ago_goes_first),
         cmocka_unit_test(a_body_too_large_is_not_kept),
         cmocka_unit_test(a_body_outlives_its_place_in_the_cache),
+        cmocka_unit_test(a_key_is_known_as_asked_again_the_second_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
