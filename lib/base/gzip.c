@@ -6,12 +6,14 @@
 
 /* ISA-L counts in 32 bits. */
 #define PIECE_MAX (1u << 30)
+#define HEADER_N 10
 
 /* --- out --- */
 
 struct xp_gzip {
     struct xp_buf *out;
-    uint32_t crc, total; /* of the text so far, as the trailer has them */
+    uint32_t crc; /* of the text so far, */
+    uint64_t total;
     bool unflushed;
     struct isal_zstream z;
     uint8_t level_buf[ISAL_DEF_LVL1_DEFAULT];
@@ -19,7 +21,7 @@ struct xp_gzip {
 
 struct xp_gzip *xp_gzip_new(struct xp_buf *out)
 {
-    static const uint8_t header[10] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff};
+    static const uint8_t header[HEADER_N] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff};
     struct xp_gzip *g = malloc(sizeof *g);
     XP_ASSERT(g);
     g->out = out;
@@ -30,7 +32,8 @@ struct xp_gzip *xp_gzip_new(struct xp_buf *out)
     g->z.gzip_flag = IGZIP_DEFLATE;
     g->z.flush = NO_FLUSH;
     g->z.end_of_stream = 0;
-    g->crc = g->total = 0;
+    g->crc = 0;
+    g->total = 0;
     g->unflushed = false;
     xp_buf_add(out, header, sizeof header);
     return g;
@@ -67,7 +70,7 @@ static bool deflate_some(struct xp_gzip *g)
 void xp_gzip_count(struct xp_gzip *g, struct xp_span text)
 {
     g->crc = crc32_gzip_refl(g->crc, text.p, text.n);
-    g->total += (uint32_t)text.n;
+    g->total += text.n;
 }
 
 void xp_gzip_add(struct xp_gzip *g, struct xp_span s)
@@ -111,8 +114,44 @@ void xp_gzip_end(struct xp_gzip *g)
     while (g->z.internal_state.state != ZSTATE_END && deflate_some(g)) {
     }
     add_u32(g->out, g->crc);
-    add_u32(g->out, g->total);
+    add_u32(g->out, (uint32_t)g->total);
     free(g);
+}
+
+struct xp_gzip_part xp_gzip_part(struct xp_gzip *g)
+{
+    const struct xp_buf *b = xp_gzip_pause(g);
+    size_t n = b->n > HEADER_N ? b->n - HEADER_N : 0;
+    return (struct xp_gzip_part){xp_span_of(n ? b->p + HEADER_N : NULL, n), g->total, g->crc};
+}
+
+/* Polynomials over GF(2) modulo the CRC's; bit 31 is x^0. */
+static uint32_t poly_times(uint32_t a, uint32_t b)
+{
+    uint32_t product = 0;
+    for (uint32_t bit = UINT32_C(1) << 31; bit; bit >>= 1) {
+        if (a & bit)
+            product ^= b;
+        b = b & 1 ? b >> 1 ^ UINT32_C(0xedb88320) : b >> 1;
+    }
+    return product;
+}
+
+/* What a CRC becomes when n bytes of zero follow: times x^(8n). */
+static uint32_t crc_shifted(uint32_t crc, uint64_t n)
+{
+    uint32_t power = UINT32_C(1) << 31, square = UINT32_C(1) << 23;
+    for (; n; n >>= 1, square = poly_times(square, square))
+        if (n & 1)
+            power = poly_times(power, square);
+    return poly_times(power, crc);
+}
+
+void xp_gzip_join(struct xp_gzip *g, const struct xp_gzip_part *part)
+{
+    xp_buf_span(xp_gzip_pause(g), part->blocks);
+    g->crc = crc_shifted(g->crc, part->n) ^ part->crc;
+    g->total += part->n;
 }
 
 void xp_gzip_drop(struct xp_gzip *g)

@@ -22,6 +22,17 @@ void xp_gzip_drop(struct xp_gzip *g); /* frees g without finishing; NULL is fine
 struct xp_buf *xp_gzip_pause(struct xp_gzip *g);
 void xp_gzip_count(struct xp_gzip *g, struct xp_span text);
 
+/* A stream made in parts, which may be by others: what g holds so far as a part, and a part joined
+ * to what g holds. Nothing is compressed again. The bytes of a part are in g's buffer, which must
+ * have been empty when g was made; g may go on. */
+struct xp_gzip_part {
+    struct xp_span blocks; /* of deflate, to a whole byte, none the last */
+    uint64_t n;            /* bytes of text */
+    uint32_t crc;
+};
+struct xp_gzip_part xp_gzip_part(struct xp_gzip *g);
+void xp_gzip_join(struct xp_gzip *g, const struct xp_gzip_part *part);
+
 struct xp_gunzip;
 struct xp_gunzip *xp_gunzip_new(struct xp_span in); /* in outlives it */
 /* Fills buf with up to n inflated bytes; *got == 0 at the end. */

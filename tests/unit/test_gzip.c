@@ -160,6 +160,35 @@ static void dropping_a_half_made_member_is_clean(void **state)
     xp_buf_fini(&b);
 }
 
+static void parts_made_apart_join_to_one_stream(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, 70000, 5, 400000};
+    uint8_t *p = sample(500000);
+    struct xp_buf out, one[5];
+    size_t at = 3;
+    xp_buf_init(&out, SIZE_MAX);
+    struct xp_gzip *whole = xp_gzip_new(&out);
+    xp_gzip_add(whole, xp_span_of(p, at));
+    for (int i = 0; i < 5; i++) {
+        xp_buf_init(&one[i], SIZE_MAX);
+        struct xp_gzip *g = xp_gzip_new(&one[i]);
+        xp_gzip_add(g, xp_span_of(p + at, sizes[i]));
+        struct xp_gzip_part part = xp_gzip_part(g);
+        assert_int_equal(part.n, sizes[i]);
+        xp_gzip_join(whole, &part);
+        xp_gzip_drop(g);
+        xp_buf_fini(&one[i]);
+        at += sizes[i];
+        xp_gzip_add(whole, xp_span_of(p + at, 7));
+        at += 7;
+    }
+    xp_gzip_end(whole);
+    zlib_reads(&out, p, at);
+    xp_buf_fini(&out);
+    free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +197,7 @@ int main(void)
         cmocka_unit_test(members_one_after_another_read_as_one),
         cmocka_unit_test(damage_and_truncation_are_corrupt),
         cmocka_unit_test(dropping_a_half_made_member_is_clean),
+        cmocka_unit_test(parts_made_apart_join_to_one_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
