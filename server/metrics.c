@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/objstore/count.h"
+
 /* Upper ends of the buckets, in microseconds; the last is all. From what a kept answer takes to
  * what a cold tool over many hosts does. */
 static const uint32_t bounds_us[] = {500,    1000,   2500,   5000,    10000,   25000,   50000,
@@ -102,28 +104,79 @@ static void write_answers(struct metrics *m, struct xp_buf *b)
         }
 }
 
+/* A histogram's series of one label; each has n + 1 elements, the last of what is above all
+ * bounds. Nothing where nothing was counted. */
+struct series {
+    const char *name, *label, *value;
+    const uint32_t *bounds_us;
+    size_t n;
+};
+
+static void write_series(struct xp_buf *b, const struct series *s, const uint64_t *each,
+                         uint64_t sum_us)
+{
+    uint64_t so_far = 0;
+    for (size_t i = 0; i <= s->n; i++)
+        so_far += each[i];
+    if (!so_far)
+        return;
+    so_far = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        so_far += each[i];
+        xp_buf_fmt(b, "%s_bucket{%s=\"%s\",le=\"%g\"} %" PRIu64 "\n", s->name, s->label, s->value,
+                   s->bounds_us[i] / 1e6, so_far);
+    }
+    so_far += each[s->n];
+    xp_buf_fmt(b, "%s_bucket{%s=\"%s\",le=\"+Inf\"} %" PRIu64 "\n", s->name, s->label, s->value,
+               so_far);
+    xp_buf_fmt(b, "%s_sum{%s=\"%s\"} %.6f\n", s->name, s->label, s->value, (double)sum_us / 1e6);
+    xp_buf_fmt(b, "%s_count{%s=\"%s\"} %" PRIu64 "\n", s->name, s->label, s->value, so_far);
+}
+
 static void write_durations(struct metrics *m, struct xp_buf *b)
 {
     static const char name[] = "xprofd_answer_seconds";
     head(b, name, "histogram", "From the request to its answer, without sending it.");
     for (size_t r = 0; r < m->n; r++) {
-        uint64_t sum = 0;
         uint64_t each[BOUNDS + 1];
         for (size_t i = 0; i <= BOUNDS; i++)
-            sum += each[i] = atomic_load_explicit(&m->counts[r].buckets[i], memory_order_relaxed);
-        if (!sum)
-            continue;
-        uint64_t so_far = 0;
-        for (size_t i = 0; i < BOUNDS; i++) {
-            so_far += each[i];
-            xp_buf_fmt(b, "%s_bucket{route=\"%s\",le=\"%g\"} %" PRIu64 "\n", name, m->routes[r],
-                       bounds_us[i] / 1e6, so_far);
-        }
-        xp_buf_fmt(b, "%s_bucket{route=\"%s\",le=\"+Inf\"} %" PRIu64 "\n", name, m->routes[r], sum);
-        xp_buf_fmt(b, "%s_sum{route=\"%s\"} %.6f\n", name, m->routes[r],
-                   (double)atomic_load(&m->counts[r].sum_us) / 1e6);
-        xp_buf_fmt(b, "%s_count{route=\"%s\"} %" PRIu64 "\n", name, m->routes[r], sum);
+            each[i] = atomic_load_explicit(&m->counts[r].buckets[i], memory_order_relaxed);
+        write_series(b, &(struct series){name, "route", m->routes[r], bounds_us, BOUNDS}, each,
+                     atomic_load(&m->counts[r].sum_us));
     }
+}
+
+static void write_store_calls(const struct xp_store_counts *c, struct xp_buf *b)
+{
+    head(b, "xprofd_store_calls_total", "counter", "Calls to buckets, by what came of them.");
+    for (int k = 0; k < XP_CALLS; k++)
+        for (int i = 0; i < XP_OUTCOMES; i++)
+            if (c->calls[k].outcomes[i])
+                xp_buf_fmt(b, "xprofd_store_calls_total{kind=\"%s\",status=\"%s\"} %" PRIu64 "\n",
+                           xp_store_calls[k], xp_store_outcomes[i], c->calls[k].outcomes[i]);
+    head(b, "xprofd_store_retries_total", "counter", "Calls made once more.");
+    for (int k = 0; k < XP_CALLS; k++)
+        xp_buf_fmt(b, "xprofd_store_retries_total{kind=\"%s\"} %" PRIu64 "\n", xp_store_calls[k],
+                   c->calls[k].retries);
+}
+
+/* Of a process that reads no bucket all is 0. */
+static void write_store(struct xp_buf *b)
+{
+    static const char seconds[] = "xprofd_store_call_seconds";
+    struct xp_store_counts c;
+
+    xp_store_counts(&c);
+    write_store_calls(&c, b);
+    counter(b, "xprofd_store_read_bytes_total", c.bytes_read, "Bytes that buckets answered.");
+    counter(b, "xprofd_store_written_bytes_total", c.bytes_written, "Bytes that buckets took.");
+    gauge(b, "xprofd_store_open_connections", c.connections, "Connections to buckets.");
+    head(b, seconds, "histogram", "Of a call to a bucket, to its answer's last byte.");
+    for (int k = 0; k < XP_CALLS; k++)
+        write_series(b,
+                     &(struct series){seconds, "kind", xp_store_calls[k], xp_store_bounds_us,
+                                      XP_STORE_BOUNDS},
+                     c.calls[k].buckets, c.calls[k].sum_us);
 }
 
 static void write_http(struct http_server *server, struct xp_buf *b)
@@ -239,5 +292,6 @@ void metrics_write(struct metrics *m, const struct metrics_sources *from, struct
         write_upstream(from->peers, false, out);
     if (from->access)
         write_access(from->access, out);
+    write_store(out);
     write_process(m, out);
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/net/client_int.h"
 
@@ -306,6 +307,21 @@ static void set_method(CURL *e, const struct net_request *r)
     }
 }
 
+static curl_socket_t open_counted(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
+{
+    int fd = socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+    (void)purpose;
+    if (fd >= 0)
+        atomic_fetch_add((_Atomic uint64_t *)ctx, 1);
+    return fd;
+}
+
+static int close_counted(void *ctx, curl_socket_t fd)
+{
+    atomic_fetch_sub((_Atomic uint64_t *)ctx, 1);
+    return close(fd);
+}
+
 static bool set_up(struct net_call *call, const struct net_request *r)
 {
     CURL *e = call->easy;
@@ -334,6 +350,12 @@ static bool set_up(struct net_call *call, const struct net_request *r)
         curl_easy_setopt(e, CURLOPT_NOPROXY, "*");
     if (r->ca_file)
         curl_easy_setopt(e, CURLOPT_CAINFO, r->ca_file);
+    if (r->connections) {
+        curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, open_counted);
+        curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, r->connections);
+        curl_easy_setopt(e, CURLOPT_CLOSESOCKETFUNCTION, close_counted);
+        curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, r->connections);
+    }
     return true;
 }
 

@@ -17,6 +17,8 @@
 #ifndef NET_CLIENT_H
 #define NET_CLIENT_H
 
+#include <stdatomic.h>
+
 #include "lib/base/buf.h"
 #include "lib/base/status.h"
 
@@ -43,6 +45,9 @@ struct net_request {
     uint32_t total_ms;   /* 0: no limit */
     bool direct;         /* past the proxies that the environment names */
     const char *ca_file; /* https: who is trusted instead of the system's; NULL: those */
+    /* Counts the connections that are open because such calls opened them; lives as long as the
+     * process. May be NULL. */
+    _Atomic uint64_t *connections;
     void *ctx;
     /* Bytes of the answer; false ends the call (XP_CANCELLED), or pauses it: net_pause. NULL:
      * they are dropped. */

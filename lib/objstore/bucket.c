@@ -8,6 +8,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/log.h"
 #include "lib/objstore/bucket_int.h"
+#include "lib/objstore/count.h"
 
 #define CALL_NS UINT64_C(20000000000) /* a small call and its repetitions */
 #define ATTEMPT_MS 10000
@@ -139,6 +140,11 @@ static void sleep_ms(int64_t ms)
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
+static const enum xp_store_call kinds[] = {[BUCKET_LIST] = XP_CALL_LIST,
+                                           [BUCKET_STAT] = XP_CALL_STAT,
+                                           [BUCKET_READ] = XP_CALL_READ,
+                                           [BUCKET_PUT] = XP_CALL_WRITE};
+
 static enum xp_status attempt(struct bucket *b, const struct bucket_call *c,
                               struct net_reply *reply, struct xp_error *err)
 {
@@ -160,8 +166,12 @@ static enum xp_status attempt(struct bucket *b, const struct bucket_call *c,
         .body = a.body,
         .connect_ms = CONNECT_MS,
         .total_ms = ATTEMPT_MS + (uint32_t)(a.body.n / 4096), /* uploads at 4 MB/s */
+        .connections = &store_connections,
     };
+    uint64_t began = xp_now_ns();
     status = net_fetch(b->net, &r, c->max, reply, err);
+    store_count_call(kinds[c->op], status, reply->code, xp_now_ns() - began);
+    store_count_bytes(reply->body.n, reply->code / 100 == 2 ? a.body.n : 0);
     ask_fini(&a);
     return status;
 }
@@ -219,6 +229,7 @@ enum xp_status bucket_call(struct bucket *b, const struct bucket_call *c, struct
             return status;
         }
         xp_log(XP_LOG_DEBUG, "bucket", "%s; again in %lld ms", why.text, (long long)ms);
+        store_count_retry(kinds[c->op]);
         net_reply_fini(reply);
         sleep_ms(ms);
     }
@@ -235,6 +246,7 @@ enum xp_status bucket_call_once(struct bucket *b, const struct bucket_call *c,
 void bucket_pause(struct bucket *b, int n)
 {
     struct retry r = {.deadline_ns = UINT64_MAX, .attempts = (unsigned)n - 1};
+    store_count_retry(XP_CALL_WRITE);
     sleep_ms(retry_delay_ms(&r, &b->retries, 0, bucket_random(b), xp_now_ns()));
 }
 

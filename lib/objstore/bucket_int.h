@@ -112,7 +112,7 @@ enum xp_status bucket_call(struct bucket *b, const struct bucket_call *c, struct
 /* One attempt only. */
 enum xp_status bucket_call_once(struct bucket *b, const struct bucket_call *c,
                                 struct net_reply *reply, struct xp_error *err);
-/* Sleeps as before attempt n + 1. */
+/* Sleeps as before attempt n + 1 of an upload. */
 void bucket_pause(struct bucket *b, int n);
 
 /* Says what an HTTP code means for this call. body: what the store said. */

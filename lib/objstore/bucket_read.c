@@ -7,6 +7,7 @@
 #include "lib/base/log.h"
 #include "lib/net/timer.h"
 #include "lib/objstore/bucket_reader.h"
+#include "lib/objstore/count.h"
 
 #define PROGRESS_NS UINT64_C(30000000000) /* without a byte for that long a read fails */
 #define CONNECT_MS 5000
@@ -320,12 +321,16 @@ static void on_done(void *ctx, const struct net_answer *a)
     pthread_mutex_lock(&b->lock);
     p->call = NULL;
     p->got = p->have;
+    store_count_call(XP_CALL_READ, a->status, a->code, xp_now_ns() - p->begun_ns);
+    store_count_bytes(p->got - p->begun_got, 0);
     learn(p);
     if (p->got == p->n && p->err.status == XP_OK) {
         p->state = PIECE_DONE;
         p->used_ns = xp_now_ns();
         retry_succeeded(&b->retries);
-    } else if (!try_again(p, a)) {
+    } else if (try_again(p, a)) {
+        store_count_retry(XP_CALL_READ);
+    } else {
         piece_fail(p, a);
     }
     struct waiter *w = take_waiters(r);
@@ -346,6 +351,7 @@ static void begin(struct piece *p, const struct ask *a)
         .headers = (const char *const *)a->headers,
         .connect_ms = CONNECT_MS,
         .stall_ms = STALL_MS,
+        .connections = &store_connections,
         .ctx = p,
         .body_fn = on_body,
         .done = on_done,

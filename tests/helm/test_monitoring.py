@@ -1,5 +1,6 @@
 """Dashboard and alerts speak of metrics and labels that a running frontend and shard export."""
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ import pytest
 import yaml
 
 import daemon
+import fake_store
 from conftest import read
 
 DASHBOARD = json.loads(read('helm', 'xprofd', 'dashboards', 'xprofd.json'))
@@ -34,22 +36,32 @@ def expressions():
 
 
 @pytest.fixture(scope='module')
-def exported(tmp_path_factory):
-    """{metric: its labels}, of both roles; histograms with the names of their series."""
+def texts(tmp_path_factory):
+    """What a shard and a frontend export that read a bucket."""
     folder = tmp_path_factory.mktemp('monitoring')
     key = folder / 'key'
     key.write_text('a key of more than sixteen bytes\n')
-    daemon.generate(folder, 'run', '--steps', '2')
-    shard = daemon.Daemon('shard', '--logdir', folder, '--rpc-key', key, '--admin-port', 0)
-    front = daemon.Daemon('frontend', '--logdir', folder, '--rpc-key', key, '--admin-port', 0,
-                          '--shards', 'static:127.0.0.1:%d' % shard.port)
+    daemon.generate(folder / 'pool', 'run', '--steps', '2')
+    fake = fake_store.Fake(str(folder)).start()
+    env = dict(os.environ, STORAGE_EMULATOR_HOST=fake.url)
+    shard = daemon.Daemon('shard', '--logdir', 'gs://pool', '--rpc-key', key, '--admin-port', 0, env=env)
+    front = daemon.Daemon('frontend', '--logdir', 'gs://pool', '--rpc-key', key, '--admin-port', 0,
+                          '--shards', 'static:127.0.0.1:%d' % shard.port, env=env)
     try:
         assert front.loaded('run').status == 200
-        text = ''.join(metrics_of(d) for d in (shard, front))
+        texts = [metrics_of(d) for d in (shard, front)]
     finally:
         front.stop()
         shard.stop()
-    found = {}
+        fake.shutdown()
+        fake.server_close()
+    return texts
+
+
+@pytest.fixture(scope='module')
+def exported(texts):
+    """{metric: its labels}, of both roles; histograms with the names of their series."""
+    text, found = ''.join(texts), {}
     for name, kind in re.findall(r'^# TYPE (\S+) (\S+)$', text, re.M):
         for n in ([name] if kind != 'histogram' else [name + s for s in ('_bucket', '_sum', '_count')]):
             found.setdefault(n, set())
@@ -117,7 +129,31 @@ def test_alerts_have_a_summary_a_severity_and_a_word_in_the_docs():
         assert r['alert'] in page
 
 
-@pytest.mark.skipif(not shutil.which('promtool'), reason="no promtool (Debian's prometheus): expressions were not parsed")
+def test_calls_to_buckets_are_counted_in_both_roles(texts):
+    for text, kind, status in zip(texts, ('read', 'list'), (206, 200)):
+        assert re.search(r'^xprofd_store_calls_total{kind="%s",status="%d"} [1-9]' % (kind, status), text, re.M)
+        assert re.search(r'^xprofd_store_call_seconds_count{kind="%s"} [1-9]' % kind, text, re.M)
+        assert re.search(r'^xprofd_store_read_bytes_total [1-9]', text, re.M)
+
+
+def test_every_metric_is_in_the_catalogue(exported):
+    page = read('docs', 'operations.md').split('| metric |')[1].split('\n\n')[0]
+    known = set(re.findall(r'`(\w+)', page))
+    assert {re.sub('_(bucket|sum|count)$', '', name) for name in exported} <= known
+
+
+PROMTOOL = pytest.mark.skipif(not shutil.which('promtool'),
+                              reason="no promtool (Debian's prometheus): metrics and expressions were not held against it")
+
+
+@PROMTOOL
+def test_prometheus_has_no_complaint_about_the_metrics(texts):
+    for text in texts:
+        p = subprocess.run(['promtool', 'check', 'metrics'], input=text, capture_output=True, text=True, timeout=30)
+        assert p.returncode == 0 and not p.stdout + p.stderr, p.stdout + p.stderr
+
+
+@PROMTOOL
 def test_prometheus_can_read_every_expression(tmp_path):
     stand_ins = (('$__rate_interval', '1m'), ('$namespace', 'x'), ('$route', '.*'))
     rules = []

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "lib/base/clock.h"
+#include "lib/objstore/count.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -450,6 +451,65 @@ static void a_large_put_goes_on_where_it_was_cut(void **state)
     free(body);
 }
 
+/* --- counts --- */
+
+static uint64_t outcomes(const struct xp_store_counts *c, enum xp_store_call call, const char *name)
+{
+    int i = 0;
+    while (strcmp(xp_store_outcomes[i], name) != 0)
+        i++;
+    return c->calls[call].outcomes[i];
+}
+
+static uint64_t timed(const struct xp_store_counts *c, enum xp_store_call call)
+{
+    uint64_t n = 0;
+    for (int i = 0; i <= XP_STORE_BOUNDS; i++)
+        n += c->calls[call].buckets[i];
+    return n;
+}
+
+static void every_attempt_is_counted_by_what_came_of_it(void **state)
+{
+    struct fake *f = *state;
+    struct xp_store_counts was, now;
+    struct xp_store_page page;
+    struct xp_object o;
+    uint64_t generation;
+    fake_object(f, "counts", "big", MIB);
+    struct xp_store *s = fake_store(f, "gs://counts", true);
+    fault(f, "{\"rules\":[{\"match\":\"delimiter\",\"status\":503},"
+             "{\"match\":\"alt=media\",\"short_after\":500000},"
+             "{\"match\":\"upload\",\"status\":429}]}");
+    xp_store_counts(&was);
+    assert_int_equal(xp_store_list(s, "", true, NULL, 10, &page, NULL), XP_OK);
+    xp_store_page_fini(&page);
+    assert_int_equal(xp_store_stat(s, "none", &o, NULL), XP_NOT_FOUND);
+    struct xp_reader *r = open_reader(s, "big");
+    expect_bytes(r, 0, MIB, MIB);
+    xp_reader_close(r);
+    expect_put(s, "k", "body", 0, XP_OK, &generation);
+    xp_store_counts(&now);
+    static const struct {
+        enum xp_store_call call;
+        const char *outcome;
+    } once[] = {{XP_CALL_LIST, "503"},  {XP_CALL_LIST, "200"}, {XP_CALL_STAT, "404"},
+                {XP_CALL_STAT, "200"},  {XP_CALL_READ, "cut"}, {XP_CALL_READ, "206"},
+                {XP_CALL_WRITE, "429"}, {XP_CALL_WRITE, "200"}};
+    for (size_t i = 0; i < sizeof once / sizeof *once; i++)
+        if (outcomes(&now, once[i].call, once[i].outcome) !=
+            outcomes(&was, once[i].call, once[i].outcome) + 1)
+            fail_msg("%s %s", xp_store_calls[once[i].call], once[i].outcome);
+    for (int c = 0; c < XP_CALLS; c++) {
+        assert_int_equal(timed(&now, c) - timed(&was, c), 2);
+        assert_int_equal(now.calls[c].retries - was.calls[c].retries, c == XP_CALL_STAT ? 0 : 1);
+    }
+    assert_true(now.bytes_read - was.bytes_read >= MIB);
+    assert_int_equal(now.bytes_written - was.bytes_written, 4);
+    assert_true(now.connections > 0);
+    xp_store_free(s);
+}
+
 /* --- paths --- */
 
 static void paths_outside_of_the_prefix_are_refused(void **state)
@@ -490,7 +550,13 @@ int main(void)
         TEST(a_cancelled_reader_ends_every_wait),
         TEST(puts_hold_only_for_the_generation_they_name),
         TEST(a_large_put_goes_on_where_it_was_cut),
+        TEST(every_attempt_is_counted_by_what_came_of_it),
         TEST(paths_outside_of_the_prefix_are_refused),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    int rc = cmocka_run_group_tests(tests, setup, teardown);
+    struct xp_store_counts last;
+    xp_store_counts(&last);
+    if (last.connections) /* all clients have ended */
+        fprintf(stderr, "%llu connections were left open\n", (unsigned long long)last.connections);
+    return rc ? rc : last.connections != 0;
 }
