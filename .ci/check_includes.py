@@ -46,7 +46,8 @@ OBJSTORE_READERS = re.compile(r"shard/((shard|load|cache|gather)\w*|store/part)\
 # A library with one home: header pattern -> folders that may include it.
 OWNED = {
     r"h2o(/|\.h)": ["lib/http/"],
-    r"openssl/": ["lib/http/", "lib/auth/", "lib/cluster/", "lib/objstore/", "tests/"],
+    r"openssl/": ["lib/http/", "lib/auth/", "lib/cluster/", "lib/objstore/", "loadtest/lib/", "tests/"],
+    r"nghttp2/": ["loadtest/lib/"],
     r"uv\.h": ["lib/run/", "lib/net/", "lib/http/", "lib/cluster/", "tests/"],
     r"jemalloc/": ["lib/base/", "server/main.c", "server/app.c", "server/metrics.c", "loadtest/"],
     r"jansson\.h": ["lib/cluster/", "server/", "lib/auth/", "lib/objstore/", "loadtest/", "tests/"],

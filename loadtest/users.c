@@ -1,39 +1,49 @@
-/* loadtest/users.c - many users at one server: they open profiles, zoom, pan and ask for tools.
+/* loadtest/users.c - many users at one server: they open profiles, zoom, pan, ask for tools, and
+ * share what they see by links, which others open and they revoke.
  *
  * Arrivals are open-loop: actions come at the times of a Poisson process, whatever became of those
  * before, and each is some user's, who has a connection of his own. What a user asks for while he
- * still waits is queued, and its latency counts from when it was to start, so that a server that
- * stalls is not asked less and does not look better for it (no coordinated omission).
+ * still waits is queued (on HTTP/2 when he waits for WIRE_STREAMS answers), and its latency counts
+ * from when it was to start, so that a server that stalls is not asked less and does not look
+ * better for it (no coordinated omission).
  *
  * --plan names what is looked at: a line each, "run host t0 t1" in picoseconds, separated by tabs.
  * A user has a line of it, by number, or the first ones more often (--zipf). --mix weighs the
- * actions. Prints one JSON object: figures of each action, and of each second. HTTP/1.1 with
- * keep-alive, one thread and epoll.
+ * actions. A link has to lead to the view that it was made from, and a revoked one nowhere: what
+ * does not is counted as wrong. --warm has every user connected before the clock starts. --idle
+ * does nothing else: it prints a line when all are, waits, and says how many still are.
+ *
+ * Prints one JSON object: figures of each action, and of each second. One thread.
  */
-#include <arpa/inet.h>
-#include <errno.h>
 #include <getopt.h>
+#include <jansson.h>
 #include <math.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "lib/base/status.h"
+#include "loadtest/lib/wire.h"
 #include "loadtest/lib/xs.h"
 
-#define HEAD_MAX 8192
 #define QUEUE_MAX 64
+#define LINKS_MAX 8
 #define SECONDS_MAX 3600
 #define GIVE_UP_NS UINT64_C(60000000000)
+#define CONNECT_NS UINT64_C(30000000000)
 #define SAMPLES_MAX 4000000
+#define PATH_MAX_N 2048
 
-#define ACTIONS(X) X(OPEN, "open") X(ZOOM, "zoom") X(PAN, "pan") X(TOOL, "tool") X(LIST, "list")
+#define ACTIONS(X)                                                                                 \
+    X(OPEN, "open")                                                                                \
+    X(ZOOM, "zoom")                                                                                \
+    X(PAN, "pan")                                                                                  \
+    X(TOOL, "tool")                                                                                \
+    X(LIST, "list")                                                                                \
+    X(LINK, "link")                                                                                \
+    X(FOLLOW, "follow")                                                                            \
+    X(REVOKE, "revoke")
 
 enum action {
 #define X(name, text) name,
@@ -61,19 +71,18 @@ struct due {
     uint64_t at;
 };
 
+struct link {
+    char *url, *id, *view;
+};
+
 struct user {
-    int fd;
-    bool busy, in_body, chunked, failed, close, again;
+    struct wire *wire;
     const struct target *target;
     int64_t t0, t1; /* what he looks at */
     struct due queue[QUEUE_MAX];
     size_t first, n;
-    struct due now;
-    char out[2048], head[HEAD_MAX];
-    size_t out_n, out_at, head_n;
-    uint64_t left;
-    uint8_t tail[5]; /* of a chunked body */
-    int status;
+    struct link links[LINKS_MAX]; /* that he made, and nobody revoked */
+    size_t n_links;
 };
 
 struct sample {
@@ -84,8 +93,10 @@ struct sample {
 
 struct load {
     const char *plan, *prefix;
-    int port, users_n;
-    double rate, seconds, zipf;
+    struct wire_config wire;
+    bool warm;
+    int users_n;
+    double rate, seconds, zipf, idle;
     int mix[ACTIONS_N];
     uint64_t known, seed;
 
@@ -93,13 +104,23 @@ struct load {
     size_t n_targets;
     struct user *users;
     struct rng rng;
-    int epoll;
+    struct wires *wires;
     uint64_t began, next, end;
     struct sample *samples;
-    size_t n;
-    uint64_t errors, busy, retries, dropped, bytes;
-    size_t open;
+    size_t n, under_way;
+    uint64_t errors, busy, dropped, wrong;
 };
+
+/* An ask under way. */
+struct asked {
+    struct load *l;
+    struct user *u;
+    struct due due;
+    struct link link; /* that is made, followed or revoked; this ask's own */
+    bool revoked;     /* it is opened to see that it leads nowhere */
+};
+
+static void next(struct load *l, struct user *u);
 
 /* --- what is asked for --- */
 
@@ -143,224 +164,195 @@ static void pan(struct load *l, struct user *u)
     u->t1 = u->t0 + width;
 }
 
-static void write_path(struct load *l, struct user *u, struct xp_buf *b)
+static bool is_window(enum action action)
+{
+    return action == ZOOM || action == PAN;
+}
+
+static void write_path(struct load *l, struct user *u, const struct asked *a, struct xp_buf *b)
 {
     const struct target *t = u->target;
-    xp_buf_fmt(b, "%s/api/v1/", l->prefix);
-    switch (u->now.action) {
-    case OPEN:
-        xp_buf_fmt(b, "tracks?run=%s&host=%s&wait=all", t->run, t->host);
-        whole(u);
+    if (a->due.action == FOLLOW) {
+        xp_buf_fmt(b, "%s/%s", l->prefix[0] ? l->prefix : "/p/local", a->link.url);
         return;
-    case TOOL:
+    }
+    xp_buf_fmt(b, "%s/api/v1/", l->prefix);
+    if (a->due.action == OPEN)
+        xp_buf_fmt(b, "tracks?run=%s&host=%s&wait=all", t->run, t->host);
+    else if (a->due.action == TOOL)
         xp_buf_fmt(b, "report?run=%s&tool=%s", t->run,
                    tools[rng_below(&l->rng, sizeof tools / sizeof *tools)]);
-        return;
-    case LIST:
+    else if (a->due.action == LIST)
         xp_buf_str(b, "runs?limit=50");
-        return;
-    case ZOOM:
+    else if (a->due.action == LINK)
+        xp_buf_str(b, "links");
+    else if (a->due.action == REVOKE)
+        xp_buf_fmt(b, "links?run=%s&id=%s", t->run, a->link.id);
+    else
+        xp_buf_fmt(b, "window?run=%s&host=%s&px=1500&wait=all&t0=%lld&t1=%lld", t->run, t->host,
+                   (long long)u->t0, (long long)u->t1);
+}
+
+/* What the user sees, as a page that a link leads to. */
+static void write_link(const struct user *u, struct asked *a, struct xp_buf *b)
+{
+    char view[PATH_MAX_N];
+    snprintf(view, sizeof view, "trace?run=%s&t0=%lld&t1=%lld", u->target->run, (long long)u->t0,
+             (long long)u->t1);
+    a->link.view = strdup(view);
+    XP_ASSERT(a->link.view);
+    xp_buf_fmt(b, "{\"run\":\"%s\",\"view\":\"%s\",\"minutes\":60}", u->target->run, view);
+}
+
+/* Where the user looks from here on, and which of his links an ask is about. */
+static void move(struct load *l, struct user *u, struct asked *a)
+{
+    enum action action = a->due.action;
+    if (action == OPEN)
+        whole(u);
+    else if (action == PAN && !l->known)
+        pan(l, u);
+    else if (is_window(action))
         zoom(l, u);
-        break;
-    default:
-        if (l->known)
-            zoom(l, u);
-        else
-            pan(l, u);
+    if (action < LINK)
+        return;
+    if (action != LINK && u->n_links == 0)
+        a->due.action = LINK; /* one has to be made first, */
+    else if (action == LINK && u->n_links == LINKS_MAX)
+        a->due.action = FOLLOW; /* and he has enough of them */
+    if (a->due.action == LINK)
+        return;
+    size_t i = rng_below(&l->rng, (uint32_t)u->n_links);
+    struct link *link = &u->links[i];
+    if (a->due.action == FOLLOW) {
+        a->link = (struct link){strdup(link->url), NULL, strdup(link->view)};
+        XP_ASSERT(a->link.url && a->link.view);
+    } else {
+        a->link = *link;
+        *link = u->links[--u->n_links];
     }
-    xp_buf_fmt(b, "window?run=%s&host=%s&px=1500&wait=all&t0=%lld&t1=%lld", t->run, t->host,
-               (long long)u->t0, (long long)u->t1);
 }
 
-static void write_request(struct load *l, struct user *u)
+/* --- what came --- */
+
+static void free_link(struct link *link)
 {
-    struct xp_buf b;
-    xp_buf_init(&b, sizeof u->out);
-    xp_buf_str(&b, "GET ");
-    write_path(l, u, &b);
-    xp_buf_fmt(&b, " HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAccept-Encoding: gzip\r\n\r\n", l->port);
-    XP_ASSERT(!b.failed);
-    memcpy(u->out, b.p, b.n);
-    u->out_n = b.n;
-    xp_buf_fini(&b);
+    free(link->url);
+    free(link->id);
+    free(link->view);
+    *link = (struct link){0};
 }
 
-/* --- connections --- */
-
-static bool dial(struct load *l, struct user *u)
+static void note(struct load *l, const struct asked *a, bool ok)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)l->port)};
-    struct epoll_event ev = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.ptr = u};
-    int on = 1;
-    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    u->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (u->fd < 0)
-        return false;
-    setsockopt(u->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    l->open++;
-    return (connect(u->fd, (struct sockaddr *)&a, sizeof a) == 0 || errno == EINPROGRESS) &&
-           epoll_ctl(l->epoll, EPOLL_CTL_ADD, u->fd, &ev) == 0;
-}
-
-static void hang_up(struct load *l, struct user *u)
-{
-    if (u->fd >= 0) {
-        close(u->fd);
-        l->open--;
-    }
-    u->fd = -1;
-}
-
-static void flush(struct load *l, struct user *u);
-static void begin(struct load *l, struct user *u);
-
-static void note(struct load *l, const struct user *u, bool ok)
-{
-    uint64_t us = (xp_now_ns() - u->now.at) / 1000;
+    uint64_t us = (xp_now_ns() - a->due.at) / 1000;
     l->errors += !ok;
-    l->busy += u->status == 503;
     if (l->n < SAMPLES_MAX)
         l->samples[l->n++] = (struct sample){
             us < UINT32_MAX ? (uint32_t)us : UINT32_MAX,
-            (uint16_t)((u->now.at - l->began) / UINT64_C(1000000000)), (uint8_t)u->now.action, ok};
+            (uint16_t)((a->due.at - l->began) / UINT64_C(1000000000)), (uint8_t)a->due.action, ok};
 }
 
-/* The connection is of no use. An ask on one that was kept, of which no byte came back, is made
- * again on a new one, as browsers do: the server may have closed it meanwhile. */
-static void lose(struct load *l, struct user *u)
+/* Opens the one that the user made; false: that is no such answer. */
+static bool take_link(struct asked *a, struct xp_span body)
 {
-    hang_up(l, u);
-    if (!u->busy)
-        return;
-    if (!u->again && u->head_n == 0 && !u->in_body) {
-        u->again = true;
-        l->retries++;
-        begin(l, u);
-        return;
+    json_t *j = json_loadb((const char *)body.p, body.n, 0, NULL);
+    const char *url = json_string_value(json_object_get(j, "url"));
+    const char *id = json_string_value(json_object_get(j, "id"));
+    struct user *u = a->u;
+    bool ok = url && id;
+    if (ok && u->n_links < LINKS_MAX) {
+        u->links[u->n_links] = (struct link){strdup(url), strdup(id), a->link.view};
+        XP_ASSERT(u->links[u->n_links].url && u->links[u->n_links].id);
+        u->n_links++;
+        a->link.view = NULL;
     }
-    u->busy = false;
-    note(l, u, false);
+    json_decref(j);
+    return ok;
 }
 
-static void begin(struct load *l, struct user *u)
+/* Whether the answer is what was to come. */
+static bool is_good(struct asked *a, const struct wire_answer *got)
 {
-    u->busy = true;
-    u->in_body = u->failed = u->close = u->chunked = false;
-    u->status = 0;
-    u->head_n = u->out_at = 0;
-    if (u->fd < 0 && !dial(l, u)) {
-        u->again = true;
-        lose(l, u);
-        return;
+    switch (a->due.action) {
+    case LINK:
+        return got->status == 201 && take_link(a, got->body);
+    case FOLLOW:
+        if (a->revoked) {
+            a->l->wrong += got->status == 303;
+            return got->status == 410;
+        }
+        if (got->status == 303 && (strncmp(got->location, "./", 2) != 0 ||
+                                   strcmp(got->location + 2, a->link.view) != 0)) {
+            a->l->wrong++;
+            return false;
+        }
+        return got->status == 303;
+    case REVOKE:
+        return got->status == 204;
+    default:
+        return got->status == 200 || got->status == 304;
     }
-    flush(l, u);
+}
+
+static void ask(struct asked *a);
+
+static void on_answer(void *ctx, const struct wire_answer *got)
+{
+    struct asked *a = ctx;
+    struct load *l = a->l;
+    struct user *u = a->u;
+    bool ok = is_good(a, got);
+    note(l, a, ok);
+    l->under_way--;
+    l->busy += got->status == 503;
+    if (ok && a->due.action == REVOKE) { /* and at once it leads nowhere */
+        a->due = (struct due){FOLLOW, xp_now_ns()};
+        a->revoked = true;
+        ask(a);
+    } else {
+        free_link(&a->link);
+        free(a);
+    }
+    next(l, u);
+}
+
+static void ask(struct asked *a)
+{
+    struct xp_buf path, body;
+    enum action action = a->due.action;
+    struct wire_request r = {.method = action == LINK     ? "POST"
+                                       : action == REVOKE ? "DELETE"
+                                                          : "GET",
+                             .look = action == LINK};
+    xp_buf_init(&path, PATH_MAX_N);
+    xp_buf_init(&body, 2 * PATH_MAX_N);
+    write_path(a->l, a->u, a, &path);
+    if (action == LINK)
+        write_link(a->u, a, &body);
+    xp_buf_byte(&path, 0);
+    XP_ASSERT(!path.failed && !body.failed);
+    r.path = (const char *)path.p;
+    r.body = xp_buf_all(&body);
+    a->l->under_way++;
+    wire_ask(a->u->wire, &r, on_answer, a);
+    xp_buf_fini(&path);
+    xp_buf_fini(&body);
 }
 
 static void next(struct load *l, struct user *u)
 {
-    while (!u->busy && u->n) {
-        u->now = u->queue[u->first];
+    while (u->n && wire_room(u->wire)) {
+        struct asked *a = calloc(1, sizeof *a);
+        XP_ASSERT(a);
+        a->l = l;
+        a->u = u;
+        a->due = u->queue[u->first];
         u->first = (u->first + 1) % QUEUE_MAX;
         u->n--;
-        u->again = false;
-        write_request(l, u);
-        begin(l, u);
+        move(l, u, a);
+        ask(a);
     }
-}
-
-static void flush(struct load *l, struct user *u)
-{
-    while (u->busy && u->out_at < u->out_n) {
-        ssize_t n = send(u->fd, u->out + u->out_at, u->out_n - u->out_at, MSG_NOSIGNAL);
-        if (n < 0 && (errno == EAGAIN || errno == ENOTCONN))
-            return;
-        if (n <= 0) {
-            lose(l, u);
-            return;
-        }
-        u->out_at += (size_t)n;
-    }
-}
-
-/* --- answers --- */
-
-static const char *header(const char *head, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *p = strstr(head, "\r\n"); p; p = strstr(p + 2, "\r\n"))
-        if (strncasecmp(p + 2, name, n) == 0 && p[2 + n] == ':')
-            return p + 3 + n + strspn(p + 3 + n, " ");
-    return NULL;
-}
-
-static void read_head(struct user *u)
-{
-    const char *length = header(u->head, "content-length");
-    const char *coding = header(u->head, "transfer-encoding");
-    const char *keep = header(u->head, "connection");
-    u->status = u->head_n > 12 ? (int)strtol(u->head + 9, NULL, 10) : 0;
-    u->failed = u->status != 200 && u->status != 304;
-    u->chunked = coding && strncasecmp(coding, "chunked", 7) == 0;
-    u->left = length ? strtoull(length, NULL, 10) : 0;
-    u->close = keep && strncasecmp(keep, "close", 5) == 0;
-    u->in_body = true;
-    memset(u->tail, 0, sizeof u->tail);
-}
-
-/* A chunked body ends with the last five bytes of "\r\n0\r\n\r\n"; it is gzip, which may hold them
- * elsewhere once in 10^12 bytes. True: it is whole. */
-static bool read_body(struct user *u, const uint8_t *p, size_t n)
-{
-    if (!u->chunked) {
-        u->left -= n < u->left ? n : u->left;
-        return u->left == 0;
-    }
-    for (size_t i = n > 5 ? n - 5 : 0; i < n; i++) {
-        memmove(u->tail, u->tail + 1, 4);
-        u->tail[4] = p[i];
-    }
-    return memcmp(u->tail, "0\r\n\r\n", 5) == 0;
-}
-
-static bool take(struct user *u, const uint8_t *p, size_t n)
-{
-    if (u->in_body)
-        return read_body(u, p, n);
-    size_t old = u->head_n, k = n < HEAD_MAX - 1 - old ? n : HEAD_MAX - 1 - old;
-    memcpy(u->head + old, p, k);
-    u->head_n += k;
-    u->head[u->head_n] = 0;
-    char *end = strstr(u->head, "\r\n\r\n");
-    if (!end)
-        return false;
-    size_t head_n = (size_t)(end - u->head) + 4;
-    end[2] = 0;
-    read_head(u);
-    return read_body(u, p + (head_n - old), n - (head_n - old));
-}
-
-static void on_event(struct load *l, struct user *u, uint8_t *room, size_t max)
-{
-    if (u->busy)
-        flush(l, u);
-    while (u->fd >= 0) {
-        ssize_t n = read(u->fd, room, max);
-        if (n < 0 && errno == EAGAIN)
-            return;
-        if (n <= 0) {
-            lose(l, u);
-            break;
-        }
-        l->bytes += (uint64_t)n;
-        if (u->busy && take(u, room, (size_t)n)) {
-            u->busy = false;
-            note(l, u, !u->failed);
-            if (u->close)
-                hang_up(l, u);
-            next(l, u);
-        }
-    }
-    next(l, u);
 }
 
 /* --- arrivals --- */
@@ -389,37 +381,57 @@ static void arrive(struct load *l)
     next(l, u);
 }
 
-static bool any_busy(const struct load *l)
-{
-    for (int i = 0; i < l->users_n; i++)
-        if (l->users[i].busy || l->users[i].n)
-            return true;
-    return false;
-}
-
 static void run(struct load *l)
 {
-    enum { ROOM = 262144 };
-    uint8_t *room = malloc(ROOM);
-    XP_ASSERT(room);
     for (;;) {
         uint64_t now = xp_now_ns();
         while (l->next <= now && l->next < l->end) {
             arrive(l);
             l->next += (uint64_t)(-log(1 - uniform(&l->rng)) / l->rate * 1e9);
         }
-        if (l->next >= l->end && (!any_busy(l) || now > l->end + GIVE_UP_NS))
+        if (l->next >= l->end && (!l->under_way || now > l->end + GIVE_UP_NS))
             break;
-        struct epoll_event ev[256];
-        uint64_t wait = l->next > now && l->next < l->end ? (l->next - now) / 1000000 : 50;
-        int n = epoll_wait(l->epoll, ev, 256, (int)(wait < 50 ? wait : 50));
-        for (int i = 0; i < n; i++)
-            on_event(l, ev[i].data.ptr, room, ROOM);
+        uint64_t wait = l->next < l->end ? l->next - (now < l->next ? now : l->next) : 50000000;
+        wires_wait(l->wires, wait < 50000000 ? wait : 50000000);
     }
-    for (int i = 0; i < l->users_n; i++) /* who still waits was not served */
-        if (l->users[i].busy)
-            note(l, &l->users[i], false);
-    free(room);
+    for (size_t i = l->under_way; i > 0; i--) /* who still waits was not served */
+        l->errors++;
+}
+
+/* --- connections before anything else --- */
+
+static void on_connected(void *ctx, const struct wire_answer *a)
+{
+    struct load *l = ctx;
+    l->under_way--;
+    l->errors += a->status != 200;
+}
+
+static void connect_all(struct load *l)
+{
+    char path[PATH_MAX_N];
+    uint64_t end = xp_now_ns() + CONNECT_NS;
+    snprintf(path, sizeof path, "%s/api/v1/me", l->prefix);
+    for (int i = 0; i < l->users_n; i++) {
+        l->under_way++;
+        wire_ask(l->users[i].wire, &(struct wire_request){.method = "GET", .path = path},
+                 on_connected, l);
+        while (l->under_way >= 64 && xp_now_ns() < end)
+            wires_wait(l->wires, 10000000);
+    }
+    while (l->under_way && xp_now_ns() < end)
+        wires_wait(l->wires, 10000000);
+}
+
+static void stay_idle(struct load *l)
+{
+    size_t up = wires_up(l->wires);
+    printf("{\"connected\":%zu,\"errors\":%llu}\n", up, (unsigned long long)l->errors);
+    fflush(stdout);
+    uint64_t end = xp_now_ns() + (uint64_t)(l->idle * 1e9);
+    while (xp_now_ns() < end)
+        wires_wait(l->wires, 50000000);
+    printf("{\"still\":%zu}\n", wires_up(l->wires));
 }
 
 /* --- what came of it --- */
@@ -476,10 +488,11 @@ static void report(const struct load *l)
     uint32_t *v = malloc((l->n + 1) * sizeof *v);
     XP_ASSERT(v);
     printf("{\"users\":%d,\"rate\":%.1f,\"run_s\":%.3f,\"errors\":%llu,\"busy\":%llu,"
-           "\"retries\":%llu,\"dropped\":%llu,\"bytes\":%llu,\"ms\":{",
+           "\"retries\":%llu,\"dropped\":%llu,\"wrong\":%llu,\"bytes\":%llu,\"ms\":{",
            l->users_n, l->rate, l->seconds, (unsigned long long)l->errors,
-           (unsigned long long)l->busy, (unsigned long long)l->retries,
-           (unsigned long long)l->dropped, (unsigned long long)l->bytes);
+           (unsigned long long)l->busy, (unsigned long long)wires_retries(l->wires),
+           (unsigned long long)l->dropped, (unsigned long long)l->wrong,
+           (unsigned long long)wires_bytes(l->wires));
     for (int i = 0; i <= ACTIONS_N; i++) {
         if (i)
             printf(",");
@@ -529,7 +542,7 @@ static void place_users(struct load *l)
         while (t + 1 < l->n_targets && (at -= pow((double)(t + 1), -l->zipf)) > 0)
             t++;
         l->users[i].target = &l->targets[l->zipf > 0 ? t : (size_t)i % l->n_targets];
-        l->users[i].fd = -1;
+        l->users[i].wire = wire_new(l->wires);
         whole(&l->users[i]);
     }
 }
@@ -544,6 +557,10 @@ static const struct option options[] = {{"port", required_argument, NULL, 'p'},
                                         {"zipf", required_argument, NULL, 'z'},
                                         {"seed", required_argument, NULL, 'e'},
                                         {"prefix", required_argument, NULL, 'x'},
+                                        {"http2", no_argument, NULL, '2'},
+                                        {"tls", no_argument, NULL, 't'},
+                                        {"warm", no_argument, NULL, 'w'},
+                                        {"idle", required_argument, NULL, 'i'},
                                         {NULL, 0, NULL, 0}};
 
 /* "open=5,zoom=60,..." */
@@ -570,8 +587,8 @@ static bool set(struct load *l, int c, const char *arg)
 {
     switch (c) {
     case 'p':
-        l->port = (int)strtol(arg, NULL, 10);
-        return l->port > 0 && l->port < 65536;
+        l->wire.port = (int)strtol(arg, NULL, 10);
+        return l->wire.port > 0 && l->wire.port < 65536;
     case 'f':
         l->plan = arg;
         return true;
@@ -596,9 +613,51 @@ static bool set(struct load *l, int c, const char *arg)
     case 'x':
         l->prefix = arg;
         return true;
+    case '2':
+        l->wire.h2 = true;
+        return true;
+    case 't':
+        l->wire.tls = true;
+        return true;
+    case 'w':
+        l->warm = true;
+        return true;
+    case 'i':
+        l->idle = strtod(arg, NULL);
+        return l->idle > 0 && l->idle <= SECONDS_MAX;
     default:
         return c == 'm' && read_mix(l, arg);
     }
+}
+
+static void load_run(struct load *l)
+{
+    place_users(l);
+    if (l->warm || l->idle > 0)
+        connect_all(l);
+    if (l->idle > 0) {
+        stay_idle(l);
+        return;
+    }
+    l->began = l->next = xp_now_ns();
+    l->end = l->began + (uint64_t)(l->seconds * 1e9);
+    run(l);
+    report(l);
+}
+
+static void load_fini(struct load *l)
+{
+    wires_close(l->wires);
+    for (int i = 0; i < l->users_n; i++)
+        while (l->users[i].n_links)
+            free_link(&l->users[i].links[--l->users[i].n_links]);
+    for (size_t i = 0; i < l->n_targets; i++) {
+        free(l->targets[i].run);
+        free(l->targets[i].host);
+    }
+    free(l->targets);
+    free(l->users);
+    free(l->samples);
 }
 
 int main(int argc, char **argv)
@@ -613,21 +672,21 @@ int main(int argc, char **argv)
     int c;
     while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
         ok = set(&l, c, optarg) && ok;
-    if (!ok || !l.port || !l.plan || optind != argc || !read_plan(&l)) {
-        fprintf(stderr, "usage: users --port P --plan FILE [--users N] [--rate ACTIONS_A_SECOND]\n"
-                        "  [--seconds S] [--mix open=5,zoom=55,pan=30,tool=5,list=5] [--known N]\n"
-                        "  [--zipf EXPONENT] [--seed N] [--prefix /p/PROJECT]\n");
+    if (!ok || !l.wire.port || !l.plan || optind != argc || !read_plan(&l)) {
+        fprintf(stderr, "usage: users --port P --plan FILE [--http2] [--tls] [--users N]\n"
+                        "  [--rate ACTIONS_A_SECOND] [--seconds S] [--known N] [--zipf EXPONENT]\n"
+                        "  [--mix open=5,zoom=55,pan=30,tool=5,list=5,link=0,follow=0,revoke=0]\n"
+                        "  [--seed N] [--prefix /p/PROJECT] [--warm] [--idle SECONDS]\n");
         return 2;
     }
+    l.wires = wires_open(&l.wire);
+    if (!l.wires)
+        return 2;
     l.users = calloc((size_t)l.users_n, sizeof *l.users);
     l.samples = malloc(SAMPLES_MAX * sizeof *l.samples);
-    l.epoll = epoll_create1(EPOLL_CLOEXEC);
-    XP_ASSERT(l.users && l.samples && l.epoll >= 0);
+    XP_ASSERT(l.users && l.samples);
     l.rng = rng_for(l.seed, 10, 0);
-    place_users(&l);
-    l.began = l.next = xp_now_ns();
-    l.end = l.began + (uint64_t)(l.seconds * 1e9);
-    run(&l);
-    report(&l);
+    load_run(&l);
+    load_fini(&l);
     return 0;
 }
