@@ -1,5 +1,6 @@
 #include "server/api.h"
 #include "server/metrics.h"
+#include "server/uploads.h"
 #include "server/upstream.h"
 
 #include <stdio.h>
@@ -186,14 +187,26 @@ void api_runs(struct ask *ask)
     ask_json(ask, &body);
 }
 
-/* Takes the run that ?run= names; false: the ask has been answered with the reason. */
-static bool take_run(struct ask *ask)
+/* A run that somebody uploaded, unless a folder is called so. */
+static void take_upload(struct ask *ask, struct xp_span name, struct upload_state *upload,
+                        struct xp_error *err)
+{
+    struct xp_error none;
+    if (uploads_run(ask->app->uploads, ask->project->name, name, &ask->run, upload, err) != XP_OK)
+        run_index_get(ask->project->runs, name, &ask->run, &none);
+}
+
+/* Takes the run that ?run= names; false: the ask has been answered with the reason. upload, which
+ * may be NULL: untouched unless the run was uploaded. */
+static bool take_run(struct ask *ask, struct upload_state *upload)
 {
     struct xp_error err = {0};
     struct xp_span name = ask_arg(ask, "run");
 
     if (name.n == 0)
         xp_fail(&err, XP_BAD_REQUEST, 0, "run is missing: the name of a run");
+    else if (ask->app->uploads && uploads_is_name(name))
+        take_upload(ask, name, upload, &err);
     else
         run_index_get(ask->project->runs, name, &ask->run, &err);
     if (ask->run)
@@ -228,8 +241,9 @@ void api_run(struct ask *ask)
 {
     struct xp_buf body;
     struct xp_json j;
+    struct upload_state upload = {0};
 
-    if (!take_run(ask))
+    if (!take_run(ask, &upload))
         return;
     xp_buf_init(&body, JSON_MAX);
     xp_json_init(&j, &body);
@@ -237,6 +251,11 @@ void api_run(struct ask *ask)
     key_str(&j, "run", ask->run->name);
     write_captured(&j, ask->run);
     key_str(&j, "folder", ask->run->prefix);
+    xp_json_key(&j, "expires_ms");
+    if (upload.expires_ms)
+        xp_json_i64(&j, upload.expires_ms);
+    else
+        xp_json_null(&j);
     key_str(&j, "state", run_state(ask->run));
     key_str(&j, "note", ask->run->note ? ask->run->note : "");
     xp_json_key(&j, "hosts");
@@ -280,7 +299,7 @@ void api_host(struct ask *ask)
 {
     struct xp_error err = {0};
 
-    if (!take_run(ask))
+    if (!take_run(ask, NULL))
         return;
     const struct run_host *h = pick_host(ask, &err);
     if (!h) {
@@ -337,7 +356,7 @@ void api_report(struct ask *ask)
     struct xp_error err = {0};
     size_t n = 0;
 
-    if (!take_run(ask))
+    if (!take_run(ask, NULL))
         return;
     add_peaks(ask);
     const struct run *r = ask->run;
@@ -372,7 +391,7 @@ void api_events(struct ask *ask)
     const struct run_host *h = NULL;
 
     if (ask_arg(ask, "run").n) {
-        if (!take_run(ask))
+        if (!take_run(ask, NULL))
             return;
         h = pick_host(ask, &err);
         if (!h) {

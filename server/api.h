@@ -14,4 +14,9 @@ void api_host(struct ask *ask);   /* whatever asks the shard about one host */
 void api_report(struct ask *ask); /* a tool's report, of any hosts */
 void api_status(struct ask *ask);
 
+/* server/uploads_routes.c */
+void api_uploads_begin(struct ask *ask);
+void api_upload_piece(struct ask *ask);
+void api_uploads_drop(struct ask *ask);
+
 #endif

@@ -15,6 +15,7 @@
 #include "server/pages.h"
 #include "server/ratelimit.h"
 #include "server/stock.h"
+#include "server/uploads.h"
 #include "server/upstream.h"
 #include "server/warm.h"
 #include "server/xprof.h"
@@ -26,6 +27,10 @@
 /* Requests a second, where there are identities: of one, and of one address without. */
 #define RATE_WHO 200
 #define RATE_ADDRESS 20
+
+/* An upload of which nothing has come for that long is given up. */
+#define UPLOAD_STALL_MS 120000
+#define MINUTE_MS 60000
 
 /* For the small objects of share links. */
 #define LINKS_BUCKET_MEMORY ((size_t)4 << 20)
@@ -162,6 +167,11 @@ enum xp_status app_new(const struct options *o, const char *version, struct xp_w
     }
     if (!app->upstream)
         app->shard = shard_new(workers, app_memory_budget(o));
+    if (!app->upstream && o->upload_limit)
+        app->uploads =
+            uploads_new(&(struct uploads_config){.limit = (uint64_t)o->upload_limit,
+                                                 .keep_ms = o->upload_minutes * MINUTE_MS,
+                                                 .stall_ms = UPLOAD_STALL_MS});
     app->warm = warm_new();
     app->events = events_new(app);
     app->metrics = metrics_new(route_names, COUNT(route_names));
@@ -188,6 +198,7 @@ void app_free(struct app *app)
     xp_keyring_close(app->keys);
     warm_free(app->warm);
     links_free(app->links);
+    uploads_free(app->uploads);
     projects_free(app->projects);
     close_gate(app);
     stock_free(app->stock);

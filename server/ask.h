@@ -46,6 +46,7 @@ struct app {
     struct audit *audit;                   /* NULL: nothing is told */
     struct ratelimit *by_who, *by_address; /* NULL: no limit */
     struct links *links;                   /* NULL: none are made */
+    struct uploads *uploads;               /* NULL: none are taken */
     struct stock *stock;                   /* NULL: only our own pages */
     const char *version;
     const char *const *peaks; /* --peak: arguments of every report; NULL-terminated */

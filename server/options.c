@@ -101,6 +101,10 @@ static const struct option table[] = {
     {"rate-limit-address", "N",
      "requests a second of one address without an identity; 0: any (20, with --auth)", NUMBER,
      FIELD(rate_limit_address), 0, 1000000},
+    {"upload-limit", "BYTES", "largest file that may be uploaded to look at it; 0: none (512MiB)",
+     BYTES, FIELD(upload_limit), 0, INT64_C(1) << 40},
+    {"upload-minutes", "N", "how long an uploaded file is kept after its last use (60)", NUMBER,
+     FIELD(upload_minutes), 1, 1440},
     {"audit-log", "FILE", "who did what, a JSON object a line (stderr, with --auth)", TEXT,
      FIELD(audit_log), 0, 0},
     {"access-log", "FILE", "a JSON object a request and line; - is stderr (none)", TEXT,
@@ -348,6 +352,8 @@ enum options_result options_parse(int argc, char **argv, const char *version, st
                           .admin_port = -1,
                           .trace_percent = 10,
                           .session_hours = 12,
+                          .upload_limit = INT64_C(512) << 20,
+                          .upload_minutes = 60,
                           .rate_limit = -1,
                           .rate_limit_address = -1};
     o->threads = cores > 0 ? cores : 1;

@@ -47,6 +47,8 @@ struct options {
     const char *rpc_key;           /* file of keys, or NULL */
     const char *identity;          /* shard: its name among the others; NULL: host name and port */
     const char *link_keys, *state; /* share links: both or neither */
+    int64_t upload_limit;          /* bytes of one file that is uploaded; 0: none */
+    int64_t upload_minutes;        /* how long it is kept after its last use */
     const char *gcs_endpoint, *s3_endpoint;
     const char *bucket_auth; /* "auto", "none" or NULL */
     int64_t bucket_memory;   /* bytes; 0: the default */

@@ -99,6 +99,9 @@ void run_page_fini(struct run_page *page);
 enum xp_status run_index_get(struct run_index *ri, struct xp_span name, const struct run **out,
                              struct xp_error *err);
 
+/* The run that a folder of a store is, as it is now, whatever is in it; of no index. Referenced. */
+const struct run *run_read(struct xp_store *store, const char *prefix, const char *name);
+
 /* --- XProf's view --- */
 
 struct run_names {

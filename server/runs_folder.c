@@ -300,6 +300,15 @@ struct run_box *run_box_new(struct xp_store *s, const char *prefix, const char *
     return box;
 }
 
+const struct run *run_read(struct xp_store *store, const char *prefix, const char *name)
+{
+    struct run_folder f;
+    run_folder_read(store, prefix, &f);
+    struct run_box *box = run_box_new(store, prefix, name, &f);
+    run_folder_fini(&f);
+    return &box->run;
+}
+
 const struct run *run_ref(const struct run *r)
 {
     atomic_fetch_add(&((struct run_box *)r)->refs, 1);

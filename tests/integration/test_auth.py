@@ -339,6 +339,21 @@ def test_a_viewer_changes_nothing(server, idp, place):
     assert any(e['what'] == 'capture_profile' and e['outcome'] == 'refused' and e['project'] == 'b' for e in audit(place))
 
 
+def test_an_editor_uploads_and_nobody_else(server, idp):
+    def ask(who, method, what, body, **kw):
+        head = dict(bearer(idp.token(who)), **{'content-type': 'application/json'})
+        return server.request(method, '/p/a/api/v1/%s?%s' % (what, daemon.query(**kw)), head, body)
+    wish = json.dumps({'name': 'x.xplane.pb', 'bytes': 3})
+    daemon.sentence(server.request('POST', '/p/b/api/v1/uploads', bearer(idp.token(BOB)), wish), 403, 'denied', 'edit')
+    run = ask(ANN, 'POST', 'uploads', wish).json()['run']
+    assert ask(BOB, 'POST', 'upload_piece', b'\n\0\n', run=run, at=0).status == 404
+    assert ask(ANN, 'POST', 'upload_piece', b'\n\0\n', run=run, at=0).status == 200
+    assert ask(ANN, 'GET', 'run', None, run=run).status == 200
+    assert server.get('/p/b/api/v1/run?run=' + run, bearer(idp.token(BOB))).status == 404
+    assert ask(BOB, 'DELETE', 'uploads', None, run=run).status == 404
+    assert ask(ANN, 'DELETE', 'uploads', None, run=run).status == 204
+
+
 def test_without_identities_other_sites_change_nothing_either(sample):
     path = daemon.COMPAT + '/capture_profile'
     assert sample.request('POST', path, {'origin': 'https://evil.example'}).status == 403
