@@ -129,16 +129,29 @@ size_t lane_names(const struct lane *l, uint64_t block, uint32_t names[LANE_BLOC
     return b->count;
 }
 
-size_t lane_begins(const struct lane *l, uint64_t block, int64_t begins[LANE_BLOCK])
+size_t lane_begins(const struct lane_cursor *c, int64_t begins[LANE_BLOCK])
 {
-    if (block >= l->nblocks)
-        return 0;
-    const struct lane_block *b = lane_block(l, block);
-    if (b->flags & LANE_VIEW)
-        lane_view_begins(b, begins);
+    if (c->left && c->unpack.flags & LANE_VIEW)
+        lane_view_begins(&c->unpack, begins, c->left);
+    else if (c->left)
+        lane_unpack_begins(&c->unpack, begins, c->left);
+    return c->left;
+}
+
+void lane_pick(const struct lane_cursor *c, const int64_t *begins, const uint8_t *which, size_t n,
+               struct lane_event *ev)
+{
+    if (c->unpack.flags & LANE_VIEW)
+        lane_view_pick(&c->unpack, begins, which, n, ev);
     else
-        lane_unpack_begins(b, begins);
-    return b->count;
+        lane_unpack_pick(&c->unpack, begins, which, n, ev);
+    for (size_t i = 0; i < n; i++)
+        ev[i].ord = c->ord + which[i];
+}
+
+int64_t lane_block_begin(const struct lane *l, uint64_t block)
+{
+    return lane_block(l, block)->begin_ps;
 }
 
 /* First block whose end is at or after t. */
@@ -198,7 +211,7 @@ void lane_seek_ord(struct lane_cursor *c, const struct lane *l, uint64_t ord)
         ord = l->count;
     open_block(c, ord / LANE_BLOCK);
     struct lane_event ev;
-    if (c->left && c->unpack.flags & LANE_VIEW) {
+    if (c->left && c->ord < ord && c->unpack.flags & LANE_VIEW) {
         lane_view_skip(&c->unpack, (uint32_t)(ord - c->ord));
         c->left -= (uint32_t)(ord - c->ord);
         c->ord = ord;

@@ -124,7 +124,14 @@ size_t lane_next_block(struct lane_cursor *c, struct lane_event ev[LANE_BLOCK]);
 /* Only the names, of events [block * LANE_BLOCK, ...): how many; 0 behind the end. A
  * quarter of the time. */
 size_t lane_names(const struct lane *l, uint64_t block, uint32_t names[LANE_BLOCK]);
-/* Only the begins, in line time. */
-size_t lane_begins(const struct lane *l, uint64_t block, int64_t begins[LANE_BLOCK]);
+
+/* For those who look for few events of a block: with the cursor at its first event, only the
+ * begins of its events, in line time: how many. The cursor stays there. */
+size_t lane_begins(const struct lane_cursor *c, int64_t begins[LANE_BLOCK]);
+/* Then those events of which[0..n), positions in the block, ascending. */
+void lane_pick(const struct lane_cursor *c, const int64_t *begins, const uint8_t *which, size_t n,
+               struct lane_event *ev);
+/* The begin of a block's first event. */
+int64_t lane_block_begin(const struct lane *l, uint64_t block);
 
 #endif

@@ -88,8 +88,10 @@ void lane_unpack_next(struct lane_unpack *u, struct lane_event *ev);
 void lane_unpack_many(struct lane_unpack *u, struct lane_event *ev, size_t n, uint64_t ord);
 /* The names of all events of a block. */
 void lane_unpack_names(const struct lane_block *b, uint32_t *names);
-/* The begins likewise. */
-void lane_unpack_begins(const struct lane_block *b, int64_t *begins);
+/* Of an opened block: the begins of all n events, then some events of these begins. */
+void lane_unpack_begins(const struct lane_unpack *u, int64_t *begins, size_t n);
+void lane_unpack_pick(const struct lane_unpack *u, const int64_t *begins, const uint8_t *which,
+                      size_t n, struct lane_event *ev);
 void lane_unpack_times(const struct lane_block *b, int64_t *begins, int64_t *ends);
 
 /* --- lane_view.c: blocks of events that begin and end with events of another lane --- */
@@ -103,7 +105,9 @@ void lane_view_skip(struct lane_unpack *u, uint32_t n);
 void lane_view_next(struct lane_unpack *u, struct lane_event *ev);
 void lane_view_many(struct lane_unpack *u, struct lane_event *ev, size_t n, uint64_t ord);
 void lane_view_names(const struct lane_block *b, uint32_t *names);
-void lane_view_begins(const struct lane_block *b, int64_t *begins);
+void lane_view_begins(const struct lane_unpack *u, int64_t *begins, size_t n);
+void lane_view_pick(const struct lane_unpack *u, const int64_t *begins, const uint8_t *which,
+                    size_t n, struct lane_event *ev);
 
 /* --- line_builder.c --- */
 

@@ -355,7 +355,7 @@ void lane_unpack_names(const struct lane_block *b, uint32_t *names)
 
 /* ends may be NULL. */
 static inline __attribute__((always_inline)) void
-unpack_two(struct lane_unpack *u, uint64_t unit, int64_t *begins, int64_t *ends, size_t n)
+unpack_two(const struct lane_unpack *u, uint64_t unit, int64_t *begins, int64_t *ends, size_t n)
 {
     struct bits_run gaps = bits_open(u, GAP), durations = bits_open(u, DURATION);
     uint64_t gap_base = (uint64_t)u->gap_base, duration_base = u->duration_base;
@@ -369,14 +369,28 @@ unpack_two(struct lane_unpack *u, uint64_t unit, int64_t *begins, int64_t *ends,
     }
 }
 
-void lane_unpack_begins(const struct lane_block *b, int64_t *begins)
+void lane_unpack_begins(const struct lane_unpack *u, int64_t *begins, size_t n)
 {
-    struct lane_unpack u;
-    lane_unpack_open(&u, b);
-    if (u.flags & UNIT_NS)
-        unpack_two(&u, 1000, begins, NULL, b->count);
+    if (u->flags & UNIT_NS)
+        unpack_two(u, 1000, begins, NULL, n);
     else
-        unpack_two(&u, 1, begins, NULL, b->count);
+        unpack_two(u, 1, begins, NULL, n);
+}
+
+void lane_unpack_pick(const struct lane_unpack *u, const int64_t *begins, const uint8_t *which,
+                      size_t n, struct lane_event *ev)
+{
+    uint64_t unit = u->flags & UNIT_NS ? 1000 : 1, at = u->prev_at;
+    struct bits_run ats = bits_open(u, AT);
+    for (size_t k = 0, i = 0; k < n; k++) {
+        for (; i <= which[k]; i++)
+            at += u->at_base + bits_next(&ats);
+        uint64_t duration = bits_get(u->column[DURATION], u->width[DURATION], which[k]) * unit;
+        ev[k].begin_ps = begins[which[k]];
+        ev[k].end_ps = (int64_t)((uint64_t)begins[which[k]] + u->duration_base + duration);
+        ev[k].name = u->name_base + (uint32_t)bits_get(u->column[NAME], u->width[NAME], which[k]);
+        ev[k].at = at;
+    }
 }
 
 void lane_unpack_times(const struct lane_block *b, int64_t *begins, int64_t *ends)

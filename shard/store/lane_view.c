@@ -198,17 +198,35 @@ void lane_view_names(const struct lane_block *b, uint32_t *names)
         names[i] = u.name_base + (uint32_t)part_of(&r, bits_next(&r.all), NAME);
 }
 
-void lane_view_begins(const struct lane_block *b, int64_t *begins)
+void lane_view_begins(const struct lane_unpack *u, int64_t *begins, size_t n)
 {
-    struct lane_unpack u;
-    lane_view_open(&u, b);
-    struct view_run r = view_open(&u);
+    struct view_run r = view_open(u);
+    const struct lane_source *s = u->source;
     const struct view_block *k = NULL;
-    uint64_t at = u.prev_at, block = UINT64_MAX;
-    for (uint32_t i = 0; i < b->count; i++) {
+    uint64_t at = u->prev_at, block = UINT64_MAX;
+    for (size_t i = 0; i < n; i++) {
         at += part_of(&r, bits_next(&r.all), SKIP);
         if (at / LANE_BLOCK != block)
-            k = source_block(u.source, block = at / LANE_BLOCK);
-        begins[i] = u.source->base_ps + k->begins[at % LANE_BLOCK];
+            k = source_block(s, block = at / LANE_BLOCK);
+        begins[i] = s->base_ps + k->begins[at % LANE_BLOCK];
+    }
+}
+
+void lane_view_pick(const struct lane_unpack *u, const int64_t *begins, const uint8_t *which,
+                    size_t n, struct lane_event *ev)
+{
+    struct view_run r = view_open(u);
+    const struct lane_source *s = u->source;
+    uint64_t at = u->prev_at, v = 0;
+    for (size_t k = 0, i = 0; k < n; k++) {
+        for (; i <= which[k]; i++)
+            at += part_of(&r, v = bits_next(&r.all), SKIP);
+        uint64_t last = at + part_of(&r, v, SPAN);
+        int64_t end = s->base_ps + source_block(s, last / LANE_BLOCK)->ends[last % LANE_BLOCK] -
+                      (int64_t)part_of(&r, v, CUT) * 1000;
+        ev[k].begin_ps = begins[which[k]];
+        ev[k].end_ps = end < ev[k].begin_ps ? ev[k].begin_ps : end;
+        ev[k].name = u->name_base + (uint32_t)part_of(&r, v, NAME);
+        ev[k].at = 0;
     }
 }

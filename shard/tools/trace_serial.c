@@ -17,13 +17,23 @@ struct peer {
     bool async, answered;
 };
 
+/* An answered event that is looked for: what it is compared by. */
+struct asked {
+    int64_t end_ps;
+    uint64_t at;
+    uint32_t item; /* in host->events */
+    uint32_t line, serial;
+    bool async;
+};
+
 struct serials {
     struct trace_host *h;
     const struct out *out;
     int64_t *begins; /* ascending, distinct */
     size_t nbegins;
-    struct trace_begin *by; /* the answered events that are looked for, by begin */
-    size_t nby;
+    uint64_t *sieve; /* two bits of one word for each begin: see may_begin */
+    unsigned sieve_shift;
+    struct asked *by; /* by begin */
     uint32_t *first;  /* of each begin, in `by` */
     uint32_t *row_of; /* of each line */
     bool gather;
@@ -128,24 +138,18 @@ static uint64_t first_block(const struct trace_lane *tl, int64_t begin_ps)
 static bool next_block(const struct serials *s, const struct trace_lane *tl, uint64_t nblocks,
                        uint64_t *b, size_t *k)
 {
-    struct lane_node node, next;
-    if (*b < nblocks)
-        lane_node_get(tl->lane, 0, *b, &node);
-    for (; *b < nblocks; ++*b, node = next) {
-        *k = begin_at(s, *k, tl->base_ps + node.begin_ps);
+    for (; *b < nblocks; ++*b) {
+        *k = begin_at(s, *k, tl->base_ps + lane_block_begin(tl->lane, *b));
         if (*k == s->nbegins)
             return false;
-        if (*b + 1 == nblocks)
-            return true;
-        lane_node_get(tl->lane, 0, *b + 1, &next);
-        if (tl->base_ps + next.begin_ps >= s->begins[*k])
+        if (*b + 1 == nblocks || tl->base_ps + lane_block_begin(tl->lane, *b + 1) >= s->begins[*k])
             return true;
     }
     return false;
 }
 
 /* Is the event before the answered one, of the same begin? */
-static bool precedes(struct serials *s, const struct peer *p, const struct trace_event *e)
+static bool precedes(struct serials *s, const struct peer *p, const struct asked *e)
 {
     if (p->end_ps != e->end_ps)
         return p->end_ps > e->end_ps;
@@ -153,8 +157,8 @@ static bool precedes(struct serials *s, const struct peer *p, const struct trace
     uint32_t row = s->row_of[e->line];
     if (rows[p->row].device != rows[row].device)
         return rows[p->row].device < rows[row].device;
-    bool async = is_async(s, &rows[p->row], p, e->begin_ps);
-    if (async != (e->track != 0))
+    bool async = is_async(s, &rows[p->row], p, s->begins[p->group]);
+    if (async != e->async)
         return !async;
     if (!async && p->row != row)
         return p->row < row;
@@ -173,10 +177,56 @@ static void count_peer(struct serials *s, uint32_t r, const struct trace_lane *t
     struct peer p = {(uint32_t)group, r,    tl->base_ps + ev->end_ps, ev->at, ev->name, tl->line,
                      false,           false};
     for (uint32_t i = s->first[group]; i < s->first[group + 1]; i++) {
-        struct trace_event *e = &VEC(h->events, struct trace_event)[s->by[i].item];
+        struct asked *e = &s->by[i];
         bool itself = e->at == p.at && e->line == p.line && e->end_ps == p.end_ps;
         e->serial += !itself && precedes(s, &p, e);
     }
+}
+
+/* Most events begin with no answered one: a sieve of 16 bits a begin, in which each sets two bits
+ * of one word, lets one in 50 of them through. */
+static inline uint64_t sieve_hash(int64_t t)
+{
+    return (uint64_t)t * 0x9e3779b97f4a7c15;
+}
+
+static inline uint64_t sieve_bits(uint64_t hash)
+{
+    return UINT64_C(1) << (hash >> 20 & 63) | UINT64_C(1) << (hash >> 26 & 63);
+}
+
+static inline bool may_begin(const struct serials *s, int64_t t)
+{
+    uint64_t hash = sieve_hash(t), bits = sieve_bits(hash);
+    return (s->sieve[hash >> s->sieve_shift] & bits) == bits;
+}
+
+static bool make_sieve(struct serials *s)
+{
+    unsigned log = 1;
+    while (log < 31 && s->nbegins >> (log + 2))
+        log++;
+    s->sieve_shift = 64 - log;
+    s->sieve = calloc((size_t)1 << log, sizeof *s->sieve);
+    if (!s->sieve)
+        return false;
+    for (size_t i = 0; i < s->nbegins; i++) {
+        uint64_t hash = sieve_hash(s->begins[i]);
+        s->sieve[hash >> s->sieve_shift] |= sieve_bits(hash);
+    }
+    return true;
+}
+
+/* The last of n >= 1 ascending begins at or before t, or the first. */
+static inline size_t last_begin(const int64_t *begins, size_t n, int64_t t)
+{
+    size_t at = 0;
+    while (n > 1) {
+        size_t half = n / 2;
+        at += begins[at + half] <= t ? half : 0;
+        n -= half;
+    }
+    return at;
 }
 
 /* Events of a block that begin with an answered one: which, and with which begin. */
@@ -186,45 +236,45 @@ struct matches {
     uint32_t group[LANE_BLOCK];
 };
 
-static inline size_t match_one(const struct serials *s, int64_t t, uint32_t i, size_t k,
-                               struct matches *m)
+/* Of the begins from k on. */
+static void match(const struct serials *s, int64_t base_ps, const int64_t *begins, size_t n,
+                  size_t k, struct matches *m)
 {
-    k = begin_at(s, k, t);
-    if (k < s->nbegins && s->begins[k] == t) {
-        m->event[m->n] = (uint8_t)i;
-        m->group[m->n++] = (uint32_t)k;
+    uint32_t may = 0;
+    m->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        m->event[may] = (uint8_t)i;
+        may += may_begin(s, base_ps + begins[i]);
     }
-    return k;
+    if (!may)
+        return;
+    size_t end = begin_at(s, k, base_ps + begins[m->event[may - 1]]);
+    const int64_t *from = s->begins + k;
+    size_t nfrom = end < s->nbegins ? end + 1 - k : end - k;
+    for (uint32_t i = 0; i < may; i++) {
+        int64_t t = base_ps + begins[m->event[i]];
+        size_t at = last_begin(from, nfrom, t);
+        m->event[m->n] = m->event[i];
+        m->group[m->n] = (uint32_t)(k + at);
+        m->n += from[at] == t;
+    }
 }
 
-/* Reads block b. Where the last block had answered events this one is unpacked whole at once, else
- * its begins are looked at first. */
+/* The events of block b that begin with an answered one, of begins from k on. */
 static void read_block(const struct serials *s, const struct trace_lane *tl, uint64_t b, size_t k,
                        struct lane_event *ev, struct matches *m)
 {
-    bool whole = m->n > 0;
     int64_t begins[LANE_BLOCK];
     struct lane_cursor c;
-    m->n = 0;
-    if (!whole) {
-        size_t n = lane_begins(tl->lane, b, begins);
-        for (uint32_t i = 0; i < n && k < s->nbegins; i++)
-            k = match_one(s, tl->base_ps + begins[i], i, k, m);
-        if (!m->n)
-            return;
-    }
     lane_seek_ord(&c, tl->lane, b * LANE_BLOCK);
-    size_t n = lane_next_block(&c, ev);
-    for (uint32_t i = 0; whole && i < n && k < s->nbegins; i++)
-        k = match_one(s, tl->base_ps + ev[i].begin_ps, i, k, m);
+    match(s, tl->base_ps, begins, lane_begins(&c, begins), k, m);
+    lane_pick(&c, begins, m->event, m->n, ev);
 }
 
-/* Where a lane stands: its next block, the first begin that may be in it, and what was found last.
- */
+/* Where a lane stands: its next block, and the first begin that may be in it. */
 struct lane_place {
     uint64_t block;
     size_t begin;
-    struct matches m;
 };
 
 /* The lane's events of begins before number `until`. */
@@ -233,15 +283,15 @@ static bool lane_peers(struct serials *s, uint32_t r, const struct trace_lane *t
 {
     uint64_t nblocks = lane_levels(tl->lane) ? lane_nodes(tl->lane, 0) : 0;
     struct lane_event ev[LANE_BLOCK];
-    struct matches *m = &at->m;
+    struct matches m;
     for (; next_block(s, tl, nblocks, &at->block, &at->begin); at->block++) {
         if (at->begin >= until)
             return true;
-        read_block(s, tl, at->block, at->begin, ev, m);
-        for (size_t i = 0; i < m->n; i++)
+        read_block(s, tl, at->block, at->begin, ev, &m);
+        for (size_t i = 0; i < m.n; i++)
             if (!s->gather)
-                count_peer(s, r, tl, &ev[m->event[i]], m->group[i]);
-            else if (!add_peer(s, r, tl, &ev[m->event[i]], m->group[i]))
+                count_peer(s, r, tl, &ev[i], m.group[i]);
+            else if (!add_peer(s, r, tl, &ev[i], m.group[i]))
                 return false;
     }
     at->begin = s->nbegins;
@@ -250,36 +300,33 @@ static bool lane_peers(struct serials *s, uint32_t r, const struct trace_lane *t
 
 #define SLICE 512
 
-/* All lanes of a row, some begins at a time: lanes that are views of one other (lane.h) are quickly
- * read along with each other. */
-static bool row_peers(struct serials *s, uint32_t r)
+static bool row_peers(struct serials *s, uint32_t r, struct lane_place *at, size_t until)
 {
     const struct trace_row *row = &VEC(s->h->rows, struct trace_row)[r];
-    const struct trace_lane *lanes = VEC(s->h->lanes, struct trace_lane) + row->first_lane;
-    struct lane_place *at = calloc(row->nlanes + 1, sizeof *at);
+    const struct trace_lane *lanes = s->h->lanes.p;
+    for (uint32_t i = row->first_lane; i < row->first_lane + row->nlanes; i++)
+        if (at[i].begin < until && !lane_peers(s, r, &lanes[i], &at[i], until))
+            return false;
+    return true;
+}
+
+/* All lanes, some begins at a time: what is known of these begins stays at hand, and lanes that are
+ * views of one other (lane.h) are quickly read along with each other. */
+static bool all_peers(struct serials *s)
+{
+    const struct trace_lane *lanes = s->h->lanes.p;
+    struct lane_place *at = calloc(s->h->lanes.n + 1, sizeof *at);
     bool ok = at;
-    for (uint32_t i = 0; ok && i < row->nlanes; i++)
+    for (size_t i = 0; ok && s->nbegins && i < s->h->lanes.n; i++)
         if (lane_levels(lanes[i].lane))
             at[i].block = first_block(&lanes[i], s->begins[0]);
-    for (size_t until = 0; ok && until < s->nbegins;) {
+    for (size_t until = 0; ok && until < s->nbegins && !out_cancelled(s->out);) {
         until = s->nbegins - until > SLICE ? until + SLICE : s->nbegins;
-        for (uint32_t i = 0; ok && i < row->nlanes; i++)
-            if (at[i].begin < until)
-                ok = lane_peers(s, r, &lanes[i], &at[i], until);
+        for (uint32_t r = 0; ok && r < s->h->rows.n; r++)
+            ok = row_peers(s, r, at, until);
     }
     free(at);
     return ok;
-}
-
-static bool all_peers(struct serials *s)
-{
-    for (uint32_t r = 0; s->nbegins && r < s->h->rows.n; r++) {
-        if (!row_peers(s, r))
-            return false;
-        if (out_cancelled(s->out))
-            return true;
-    }
-    return true;
 }
 
 /* Groups of one begin lie together afterwards, in no order yet. */
@@ -345,7 +392,7 @@ static void settle(struct serials *s, const uint32_t *first)
     }
 }
 
-static bool same_event(const struct trace_event *a, const struct trace_event *b)
+static bool same_event(const struct asked *a, const struct asked *b)
 {
     return a->line == b->line && a->at == b->at && a->end_ps == b->end_ps;
 }
@@ -355,9 +402,12 @@ static void settle_counts(struct serials *s)
 {
     struct trace_event *ev = s->h->events.p;
     for (size_t g = 0; g < s->nbegins; g++)
-        for (uint32_t i = s->first[g] + 1; i < s->first[g + 1]; i++)
+        for (uint32_t i = s->first[g]; i < s->first[g + 1]; i++) {
+            uint32_t serial = s->by[i].serial;
             for (uint32_t k = s->first[g]; k < i; k++)
-                ev[s->by[i].item].serial += same_event(&ev[s->by[i].item], &ev[s->by[k].item]);
+                serial += same_event(&s->by[i], &s->by[k]);
+            ev[s->by[i].item].serial = serial;
+        }
 }
 
 static void drop_late(struct trace_host *h)
@@ -388,6 +438,7 @@ static bool serials_init(struct serials *s)
 static void serials_fini(struct serials *s)
 {
     free(s->begins);
+    free(s->sieve);
     free(s->by);
     free(s->first);
     free(s->row_of);
@@ -396,42 +447,66 @@ static void serials_fini(struct serials *s)
     vec_free(&s->peers);
 }
 
-/* The answered events that are looked for by begin, and their begins. */
-static bool take_begins(struct serials *s)
+/* The answered events of no serial yet, by begin. */
+static struct trace_begin *sort_asked(struct serials *s, size_t *count)
 {
     struct trace_event *ev = s->h->events.p;
-    size_t n = 0, most = 0;
+    size_t n = 0;
     for (size_t i = 0; i < s->h->events.n; i++)
         n += !ev[i].ranked;
-    s->nby = n;
-    s->by = malloc((n + 1) * sizeof *s->by);
-    s->begins = malloc((n + 1) * sizeof *s->begins);
-    s->first = malloc((n + 1) * sizeof *s->first);
-    struct trace_begin *other = malloc((n + 1) * sizeof *other), *sorted;
-    if (!s->by || !s->begins || !s->first || !other) {
-        free(other);
-        return false;
-    }
-    for (size_t i = n = 0; i < s->h->events.n; i++) {
+    struct trace_begin *items = malloc((n + 1) * sizeof *items);
+    struct trace_begin *other = malloc((n + 1) * sizeof *other), *sorted = NULL;
+    for (size_t i = n = 0; items && other && i < s->h->events.n; i++) {
         if (ev[i].ranked)
             continue;
         ev[i].serial = 0;
-        s->by[n++] = (struct trace_begin){ev[i].begin_ps, (uint32_t)i};
+        items[n++] = (struct trace_begin){ev[i].begin_ps, (uint32_t)i};
     }
-    sorted = trace_sort_begins(s->by, other, n);
-    free(sorted == other ? s->by : other);
-    s->by = sorted;
-    for (size_t i = 0; i < n; i++)
-        if (!i || s->by[i].begin_ps != s->begins[s->nbegins - 1]) {
+    if (items && other)
+        sorted = trace_sort_begins(items, other, n);
+    free(sorted == items ? other : items);
+    if (!sorted)
+        free(other);
+    *count = n;
+    return sorted;
+}
+
+/* What is looked for, by begin, and their distinct begins. */
+static void group(struct serials *s, const struct trace_begin *sorted, size_t n)
+{
+    const struct trace_event *ev = s->h->events.p;
+    size_t most = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct trace_event *e = &ev[sorted[i].item];
+        s->by[i] = (struct asked){e->end_ps, e->at, sorted[i].item, e->line, 0, e->track != 0};
+        if (!i || sorted[i].begin_ps != s->begins[s->nbegins - 1]) {
             s->first[s->nbegins] = (uint32_t)i;
-            s->begins[s->nbegins++] = s->by[i].begin_ps;
+            s->begins[s->nbegins++] = sorted[i].begin_ps;
         }
+    }
     s->first[s->nbegins] = (uint32_t)n;
     for (size_t g = 0; g < s->nbegins; g++)
         if (s->first[g + 1] - s->first[g] > most)
             most = s->first[g + 1] - s->first[g];
     s->gather = most > TOGETHER_MAX;
-    return true;
+}
+
+static bool take_begins(struct serials *s)
+{
+    size_t n = 0, nbegins = 0;
+    struct trace_begin *sorted = sort_asked(s, &n);
+    if (!sorted)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        nbegins += !i || sorted[i].begin_ps != sorted[i - 1].begin_ps;
+    s->by = malloc((n + 1) * sizeof *s->by);
+    s->begins = malloc((nbegins + 1) * sizeof *s->begins);
+    s->first = malloc((nbegins + 1) * sizeof *s->first);
+    bool ok = s->by && s->begins && s->first;
+    if (ok)
+        group(s, sorted, n);
+    free(sorted);
+    return ok;
 }
 
 enum xp_status trace_serials(struct trace_host *h, const struct out *out, struct xp_error *err)
@@ -440,7 +515,8 @@ enum xp_status trace_serials(struct trace_host *h, const struct out *out, struct
     uint32_t *first = NULL;
     if (!h->events.n)
         return XP_OK;
-    bool ok = trace_rank_find(h) && serials_init(&s) && take_begins(&s) && all_peers(&s);
+    bool ok = trace_rank_find(h) && serials_init(&s) && take_begins(&s) && make_sieve(&s) &&
+              all_peers(&s);
     if (ok && s.gather) {
         ok = bucket(&s, &first);
         if (ok)
