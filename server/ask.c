@@ -101,6 +101,26 @@ enum xp_status ask_new(struct app *app, struct http_exchange *ex, const struct r
     return XP_OK;
 }
 
+bool ask_at_once(struct ask *ask)
+{
+    bool later = false;
+    ask->later = &later;
+    ask->route->fn(ask);
+    if (!later)
+        return true;
+    ask->later = NULL;
+    run_unref(ask->run);
+    ask->run = NULL;
+    return false;
+}
+
+bool ask_may_wait(const struct ask *ask)
+{
+    if (ask->later)
+        *ask->later = true;
+    return !ask->later;
+}
+
 /* --- answers --- */
 
 /* An answer that depends on who asks is of no cache that many share. */
@@ -114,7 +134,10 @@ void ask_answer(struct ask *ask, struct http_answer *a)
 {
     set_cache(ask, a);
     metrics_answer(ask->app->metrics, ask->number, a->status, xp_now_ns() - ask->began_ns);
-    http_answer_from(ask->ex, a);
+    if (ask->later)
+        http_answer(ask->ex, a);
+    else
+        http_answer_from(ask->ex, a);
     ask_free(ask);
 }
 
@@ -341,6 +364,13 @@ void ask_shard(struct ask *ask, const struct shard_object *objects, size_t n)
         .cancel = http_cancel_flag(ask->ex),
         .trace = ask->trace,
     };
+    struct shard_answer known;
+    if (ask->later && ask->app->shard && shard_known(ask->app->shard, &req, &known)) {
+        on_shard_answer(ask, &known);
+        return;
+    }
+    if (!ask_may_wait(ask))
+        return;
     http_traceparent(http_trace(ask->ex), ask->trace);
     if (ask->app->upstream)
         upstream_call(ask->app->upstream, &req, ask->run, on_shard_answer, &relayed, ask);

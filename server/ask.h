@@ -3,6 +3,10 @@
  * An ask owns decoded parameters, references to the project, to whoever asks and to the run it is
  * about, and the exchange that waits. It is made on the loop, lives on workers, and ends with
  * exactly one of the ask_answer functions, after which it is gone.
+ *
+ * What is known needs no worker: ask_at_once runs the route's function on the loop first. Where it
+ * would have to wait (to look at a run, to make an answer) it leaves the ask as it was; a worker
+ * begins anew.
  */
 #ifndef SERVER_ASK_H
 #define SERVER_ASK_H
@@ -61,6 +65,7 @@ struct ask {
     const struct route *route;
     bool compatible; /* XProf's route: errors in its form */
     bool gzip;
+    bool *later;   /* on the loop: set where it takes a worker; NULL: this is one */
     size_t number; /* of the route, for metrics */
     uint64_t began_ns;
     uint64_t identity;  /* hash of route and parameters, for the ETag */
@@ -83,6 +88,11 @@ void app_call(struct app *app, const struct shard_request *req, const struct run
 enum xp_status ask_new(struct app *app, struct http_exchange *ex, const struct route *route,
                        const struct project *project, const struct who *who, struct ask **out,
                        struct xp_error *err);
+
+/* True: the ask is answered and gone. Loop thread; for routes whose functions ask ask_may_wait. */
+bool ask_at_once(struct ask *ask);
+/* Before anything that takes time. False: this is the loop, leave it to a worker. */
+bool ask_may_wait(const struct ask *ask);
 
 /* The first value of a parameter; p == NULL when absent. */
 struct xp_span ask_arg(const struct ask *ask, const char *name);

@@ -194,6 +194,20 @@ enum xp_status run_index_get(struct run_index *ri, struct xp_span name, const st
     return e ? XP_OK : fail_no_run(ri, name, err);
 }
 
+const struct run *run_index_known(struct run_index *ri, struct xp_span name)
+{
+    struct run_entry *e = NULL;
+    const struct run *r = NULL;
+    if (pthread_mutex_trylock(&ri->lock) != 0)
+        return NULL;
+    if (ri->now && (ri->listing || xp_now_ns() - ri->now->made_ns < fresh_for(ri)))
+        e = run_listing_by_name(ri->now, name);
+    if (e && entry_will_do(e, false))
+        r = run_ref(&e->box->run);
+    pthread_mutex_unlock(&ri->lock);
+    return r;
+}
+
 /* --- pages --- */
 
 /* A token is where the page ended: capture time and hash of the name of its last run. */

@@ -98,6 +98,9 @@ void run_page_fini(struct run_page *page);
 /* The run of that name, as it is now; also an empty one. XP_NOT_FOUND when there is none. */
 enum xp_status run_index_get(struct run_index *ri, struct xp_span name, const struct run **out,
                              struct xp_error *err);
+/* The same from what is known, if that is as new as run_index_get would have it; NULL: it would
+ * have to look. Never waits. */
+const struct run *run_index_known(struct run_index *ri, struct xp_span name);
 
 /* The run that a folder of a store is, as it is now, whatever is in it; of no index. Referenced. */
 const struct run *run_read(struct xp_store *store, const char *prefix, const char *name);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #define JSON_MAX ((size_t)32 << 20)
+#define HOSTS_AT_ONCE 64 /* of a run that the loop looks at: a key is made of all of them */
 
 static const char json_type[] = "application/json";
 static const char text_type[] = "text/plain";
@@ -76,7 +77,7 @@ void xprof_runs(struct ask *ask)
 enum found { FOUND, UNKNOWN, ANSWERED };
 
 /* The run that the parameters name. UNKNOWN: there is none, ask->run is NULL and the caller says
- * so in its own way. ANSWERED: something else was wrong, the ask is gone. */
+ * so in its own way. ANSWERED: something else was wrong, the ask is gone (or a worker's). */
 static enum found find_run(struct ask *ask, struct xp_error *err)
 {
     struct xp_span name = ask_arg(ask, "run");
@@ -86,6 +87,12 @@ static enum found find_run(struct ask *ask, struct xp_error *err)
         ask_text(ask, 500, text_type, XP_SPAN_LIT("the parameter run is missing"));
         return ANSWERED;
     }
+    if (ask->later && !scope.session_path.n && !scope.run_path.n)
+        ask->run = run_index_known(ask->project->runs, name);
+    if (ask->run && ask->run->n_hosts <= HOSTS_AT_ONCE)
+        return FOUND;
+    if (!ask_may_wait(ask))
+        return ANSWERED;
     enum xp_status status = run_index_compat_get(ask->project->runs, &scope, name, &ask->run, err);
     if (status == XP_OK)
         return FOUND;

@@ -133,22 +133,31 @@ static void key_add(struct xp_buf *key, struct xp_span s)
 }
 
 /* Lengths go before bytes, so that no two requests have the same key. */
-static void make_key(struct call *c, const struct shard_request *req)
+static void make_key(struct xp_buf *key, const struct shard_request *req)
 {
-    xp_buf_init(&c->key, SIZE_MAX);
-    xp_buf_add(&c->key, &c->op, sizeof c->op);
-    xp_buf_add(&c->key, &req->index, sizeof req->index);
-    key_add(&c->key, xp_span_str(req->tool ? req->tool : ""));
+    xp_buf_init(key, SIZE_MAX);
+    xp_buf_add(key, &req->op, sizeof req->op);
+    xp_buf_add(key, &req->index, sizeof req->index);
+    key_add(key, xp_span_str(req->tool ? req->tool : ""));
     for (size_t i = 0; i < req->nobjects; i++) {
         const struct shard_object *o = &req->objects[i];
-        xp_buf_add(&c->key, &o->store, sizeof o->store);
-        xp_buf_add(&c->key, &o->generation, sizeof o->generation);
-        key_add(&c->key, xp_span_str(o->key));
+        xp_buf_add(key, &o->store, sizeof o->store);
+        xp_buf_add(key, &o->generation, sizeof o->generation);
+        key_add(key, xp_span_str(o->key));
     }
     for (size_t i = 0; i < req->nargs; i++) {
-        key_add(&c->key, req->args[i].name);
-        key_add(&c->key, req->args[i].value);
+        key_add(key, req->args[i].name);
+        key_add(key, req->args[i].value);
     }
+}
+
+/* Of what is read: every object's content. */
+static uint64_t version_of(const struct shard_request *req)
+{
+    uint64_t version = XP_FNV_INIT;
+    for (size_t i = 0; i < req->nobjects; i++)
+        version = xp_fnv(version, xp_span_of(&req->objects[i].generation, sizeof(uint64_t)));
+    return version;
 }
 
 /* Shows no times of the device, so that a load for it leaves them in the file. */
@@ -170,7 +179,7 @@ static struct call *call_new(struct shard *s, const struct shard_request *req, s
     c->args = (struct args){args, req->nargs};
     c->cancel = req->cancel;
     c->n = req->nobjects;
-    c->version = XP_FNV_INIT;
+    c->version = version_of(req);
     c->handles = must_alloc(c->n * sizeof(struct cache_handle *));
     c->hosts = must_alloc(c->n * sizeof *c->hosts);
     c->keys = must_alloc(c->n * sizeof *c->keys);
@@ -185,9 +194,8 @@ static struct call *call_new(struct shard *s, const struct shard_request *req, s
                                         o->size,  o->gz,          is_trace(req)};
         XP_ASSERT(c->hosts[i] && c->keys[i].key);
         c->sources[i].name = xp_span_str(c->hosts[i]);
-        c->version = xp_fnv(c->version, xp_span_of(&req->objects[i].generation, sizeof(uint64_t)));
     }
-    make_key(c, req);
+    make_key(&c->key, req);
     c->fn = fn;
     c->ctx = ctx;
     atomic_fetch_add(&s->calls, 1);
@@ -414,18 +422,36 @@ static bool worth_keeping(const struct call *c, uint64_t spent_ns)
     return spent_ns >= KEEP_AGAIN_NS && answers_again(c->shard->answers, xp_buf_all(&c->key));
 }
 
+static bool find_known(struct shard *s, enum shard_op op, struct xp_span key,
+                       struct shard_answer *out)
+{
+    struct answers_item item;
+    if (op == SHARD_PROGRESS || !answers_get(s->answers, key, &item))
+        return false;
+    out->body = item.body;
+    out->content_type = item.content_type;
+    out->encoded = item.encoded;
+    atomic_fetch_add(&s->known, 1);
+    return true;
+}
+
 /* True: the same was asked before, and the call is over. */
 static bool answer_known(struct call *c)
 {
-    struct answers_item item;
-    if (c->op == SHARD_PROGRESS || !answers_get(c->shard->answers, xp_buf_all(&c->key), &item))
+    if (!find_known(c->shard, c->op, xp_buf_all(&c->key), &c->answer))
         return false;
-    c->answer.body = item.body;
-    c->answer.content_type = item.content_type;
-    c->answer.encoded = item.encoded;
-    atomic_fetch_add(&c->shard->known, 1);
     call_end(c);
     return true;
+}
+
+bool shard_known(struct shard *s, const struct shard_request *req, struct shard_answer *out)
+{
+    struct xp_buf key;
+    *out = (struct shard_answer){.version = version_of(req)};
+    make_key(&key, req);
+    bool known = find_known(s, req->op, xp_buf_all(&key), out);
+    xp_buf_fini(&key);
+    return known;
 }
 
 static enum xp_work_next run_call(void *ctx)

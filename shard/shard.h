@@ -111,6 +111,10 @@ struct shard *shard_new(struct xp_workers *w, uint64_t memory_budget);
 void shard_free(struct shard *s);
 void shard_call(struct shard *s, const struct shard_request *req, shard_answer_fn fn, void *ctx);
 
+/* True: the same was asked before and its answer kept; *out is it, at once and on any thread.
+ * False: it takes shard_call. Nothing is started, nothing is waited for. */
+bool shard_known(struct shard *s, const struct shard_request *req, struct shard_answer *out);
+
 /* Asks the peers given, one after the other until one answers; the callback may run inside the
  * call, and on a thread that must not be kept. Before the first shard_call. */
 typedef void (*shard_ask_fn)(void *ctx, const struct shard_peer *const *peers, size_t n,

@@ -174,13 +174,14 @@ static bool peer_has_left(const struct http_conn *c)
 }
 
 /* Bytes wait for a client, of an answer or of a farewell, and it has taken none for too long. h2o
- * asks for the next piece only when a third of the kernel's buffer is free again, so what is left
- * in there is looked at too: a slow line is not a dead one. */
+ * asks for the next piece only when a third of the kernel's buffer is free again and libuv has
+ * written all of the last, so what is left in both is looked at too: a slow line is not a dead
+ * one. */
 static bool reads_too_slowly(struct http_conn *c)
 {
     uint64_t limit_ms = (uint64_t)c->loop->server->config.slow_reader_s * 1000;
     uint64_t now = uv_now(c->loop->uv);
-    uint32_t unsent = conn_unsent(c);
+    size_t unsent = conn_unsent(c) + uv_stream_get_write_queue_size(c->stream);
 
     if (unsent != c->unsent) {
         c->unsent = unsent;

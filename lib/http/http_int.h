@@ -8,7 +8,7 @@
  *   exchange.c  h2o request -> exchange, the guard, answers from other threads
  *   request.c   what is checked before a handler sees a request
  *   answer.c    building an answer
- *   send.c      an answer -> h2o: head, 304, compression, pieces of at most 64 KiB
+ *   send.c      an answer -> h2o: head, 304, compression, pieces
  *   stream.c    answers that come over time
  *   filter.c    headers on everything, and a body of ours for h2o's own error pages
  *   query.c     query strings
@@ -29,7 +29,8 @@
 #include "lib/http/http.h"
 #include "lib/run/loop.h"
 
-#define HTTP_PIECE ((size_t)64 << 10)            /* bytes handed to h2o at a time */
+#define HTTP_PIECE ((size_t)64 << 10)            /* bytes handed to h2o at a time, made or copied */
+#define HTTP_PIECE_AS_IS ((size_t)1 << 20)       /* the same of an answer that is sent as it lies */
 #define HTTP_STREAM_WAIT_MAX ((size_t)256 << 10) /* bytes a stream may keep waiting */
 #define HTTP_COMPRESS_MIN ((size_t)1 << 10)
 #define HTTP_CONNECTIONS_MAX 4096 /* a loop */
@@ -62,9 +63,9 @@ struct http_conn {
     uint32_t in_flight;              /* exchanges whose bytes h2o holds */
     uint64_t window_ms;              /* when counting began */
     uint32_t window_requests, window_aborts;
-    uint32_t unsent; /* bytes in the kernel at the last sweep */
-    int version;     /* of the last request; 0 before the first */
-    int linger_fd;   /* a duplicate to read to its end after h2o closed; -1: none */
+    size_t unsent; /* bytes in the kernel and in libuv at the last sweep */
+    int version;   /* of the last request; 0 before the first */
+    int linger_fd; /* a duplicate to read to its end after h2o closed; -1: none */
     bool condemned;
     bool write_lost; /* at the last look */
 };

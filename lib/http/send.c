@@ -1,6 +1,6 @@
 /* lib/http/send.c - an answer goes out.
  *
- *   304?  ->  compress on a worker, or open the inflater  ->  head  ->  pieces of 64 KiB
+ *   304?  ->  compress on a worker, or open the inflater  ->  head  ->  pieces
  *
  * h2o wants one h2o_send in flight and the bytes valid until it asks for more (proceed), or,
  * behind the last piece, until the request's pool is cleared: the guard holds the exchange, and
@@ -179,6 +179,13 @@ static void send_piece(struct http_exchange *ex, const uint8_t *p, size_t n, boo
     h2o_send(ex->req, &piece, n ? 1 : 0, last ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
 }
 
+/* h2o and libuv write an answer from where it lies, so that a large piece costs no memory and saves
+ * turns of the loop; but TLS encrypts a whole piece before it writes. */
+static size_t piece_max(const struct http_exchange *ex)
+{
+    return ex->rq.tls ? HTTP_PIECE : HTTP_PIECE_AS_IS;
+}
+
 static void send_next(struct http_exchange *ex)
 {
     const struct http_answer *a = &ex->answer;
@@ -188,7 +195,7 @@ static void send_next(struct http_exchange *ex)
         send_piece(ex, ex->piece, ex->piece_n, ex->piece_n < HTTP_PIECE);
         return;
     }
-    size_t n = a->body_n - ex->at < HTTP_PIECE ? a->body_n - ex->at : HTTP_PIECE;
+    size_t left = a->body_n - ex->at, n = left < piece_max(ex) ? left : piece_max(ex);
     const uint8_t *p = n ? a->body + ex->at : NULL;
     ex->at += n;
     send_piece(ex, p, n, ex->at == a->body_n);

@@ -1,7 +1,10 @@
 """Our API on a sound profile, held against an independent reading of the same file: nothing is lost, nothing
 is hidden without being counted, and times are exact to the picosecond."""
 import collections
+import json
 import os
+import time
+import zlib
 
 import daemon
 import pytest
@@ -324,6 +327,30 @@ def test_compatible_routes_at_the_root_and_below_the_prefix(sample):
     for route in ('runs', 'hosts?run=sample&tag=trace_viewer@', 'run_tools?run=sample', 'version', 'config'):
         a, b = sample.get('/' + route), sample.get(daemon.COMPAT + '/' + route)
         assert a.status == 200 and a.body == b.body, route
+
+
+def test_a_known_trace_is_sent_as_it_was_until_the_profile_is_another(start, make, tmp_path):
+    make('run', '--steps', '4', root=tmp_path)
+    d, gzip = start('--logdir', tmp_path), {'accept-encoding': 'gzip'}
+    path = daemon.COMPAT + '/data?' + daemon.query(run='run', tag='trace_viewer@', hosts='host-0')
+    first = d.get(path, gzip)
+    assert first.status == 200 and first.headers['content-encoding'] == 'gzip'
+    for _ in range(3):
+        again = d.get(path, gzip)
+        assert again.body == first.body and again.headers['etag'] == first.headers['etag']
+    assert d.get(path).json() == json.loads(zlib.decompress(first.body, 31))
+    head = d.request('HEAD', path, gzip)
+    assert head.body == b'' and head.headers['content-length'] == str(len(first.body))
+    tag = dict(gzip, **{'if-none-match': first.headers['etag']})
+    assert d.get(path, tag).status == 304
+    ids = {d.get(path, gzip).headers['x-request-id'] for _ in range(2)}
+    assert len(ids) == 2 and d.api('status').json()['known'] >= 5
+    make('run', '--steps', '5', root=tmp_path)
+    end = time.monotonic() + 20
+    while d.get(path, tag).status == 304:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert d.get(path, gzip).body != first.body
 
 
 def test_the_trace_has_every_event(sample, truth):

@@ -573,6 +573,23 @@ static void run_that_is_not_there_is_not_found_in_words(void **state)
     }
 }
 
+static void what_was_looked_at_just_now_is_known_and_nothing_else_is(void **state)
+{
+    struct place *p = *state;
+    const struct run *known = NULL;
+    file(p, RUN "r/h.xplane.pb");
+    start(p, "logs");
+    assert_null(run_index_known(p->ri, XP_SPAN_LIT("r")));
+    for (int i = 0; i < 100 && !known; i++) { /* a second may pass between the two */
+        run_unref(get(p, "r"));
+        known = run_index_known(p->ri, XP_SPAN_LIT("r"));
+    }
+    assert_non_null(known);
+    assert_hosts(known, "h");
+    assert_null(run_index_known(p->ri, XP_SPAN_LIT("r/")));
+    assert_null(run_index_known(p->ri, XP_SPAN_LIT("nope")));
+}
+
 /* --- trees that mean ill --- */
 
 static void links_in_circles_end_and_links_are_runs(void **state)
@@ -822,6 +839,7 @@ int main(void)
         TEST(new_runs_and_hosts_appear_within_two_seconds),
         TEST(old_run_that_changes_is_noticed),
         TEST(run_that_is_not_there_is_not_found_in_words),
+        TEST(what_was_looked_at_just_now_is_known_and_nothing_else_is),
         TEST(links_in_circles_end_and_links_are_runs),
         TEST(folders_too_deep_are_not_searched_and_that_is_said),
         TEST(hidden_folders_are_not_searched),
