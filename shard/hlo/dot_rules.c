@@ -275,6 +275,69 @@ static void settle(const struct near *n, const uint8_t *found, uint32_t i)
     }
 }
 
+/* --- what a collective that runs beside fusions hands from one to the next --- */
+
+static bool root_calls(const struct hlo_module *m, const struct hlo_comp *c, struct xp_span target)
+{
+    const struct hlo_instr *root = c ? hlo_instr_at(m, c->root) : NULL;
+    struct xp_span is = {0};
+    return root && root->opcode == HLO_OP_CUSTOM_CALL &&
+           hlo_get_span(root->raw, HLO_F_CUSTOM_CALL_TARGET, &is) && xp_span_eq(is, target);
+}
+
+static bool runs_beside(const struct hlo_comp *c)
+{
+    return xp_span_starts(c->name, XP_SPAN_LIT("async_collective_fusion"));
+}
+
+/* The fusion that the fusion's k-th operand is an element of. */
+static const struct hlo_comp *element_of(const struct hlo_module *m, const struct hlo_instr *fusion,
+                                         int64_t k)
+{
+    if (k < 0 || k >= fusion->operands.n)
+        return NULL;
+    const struct hlo_instr *of = hlo_operand(m, fusion, (uint32_t)k);
+    if (!of || of->opcode != HLO_OP_GET_TUPLE_ELEMENT)
+        return NULL;
+    of = hlo_operand(m, of, 0);
+    return of && of->opcode == HLO_OP_FUSION && of->called.n
+               ? hlo_comp_at(m, m->refs[of->called.at])
+               : NULL;
+}
+
+static bool only_root_uses(const struct hlo_module *m, const struct hlo_instr *in)
+{
+    for (uint32_t k = 0; k < in->users.n; k++)
+        if (m->refs[in->users.at + k] != m->comps[in->comp].root)
+            return false;
+    return in->users.n > 0;
+}
+
+/* State of a collective, from its start to a fusion that runs meanwhile, or from there to its end:
+ * a parameter that is passed on and no more. XProf's neighbourhoods are without them (its whole
+ * computations are not), which was found by asking it about modules made for that. */
+static bool passes_state(const struct dot *d, const struct hlo_instr *in)
+{
+    const struct hlo_module *m = d->m;
+    const struct hlo_comp *here = &m->comps[in->comp];
+    const struct hlo_instr *fusion = hlo_instr_at(m, here->fused_by);
+
+    if (in->opcode != HLO_OP_PARAMETER || !fusion || !only_root_uses(m, in))
+        return false;
+    const struct hlo_comp *from = element_of(m, fusion, in->parameter_number);
+    if (!from)
+        return false;
+    return (runs_beside(here) && root_calls(m, from, XP_SPAN_LIT("AsyncCollectiveStart"))) ||
+           (runs_beside(from) && root_calls(m, here, XP_SPAN_LIT("AsyncCollectiveDone")));
+}
+
+static void hide_state(struct dot *d)
+{
+    for (uint32_t i = 0; i < d->m->ninstrs; i++)
+        if (d->show[i] != DOT_HIDE && passes_state(d, &d->m->instrs[i]))
+            d->show[i] = DOT_HIDE;
+}
+
 bool dot_neighbours(struct dot *d, uint32_t instr, uint32_t radius)
 {
     const struct hlo_module *m = d->m;
@@ -301,6 +364,7 @@ bool dot_neighbours(struct dot *d, uint32_t instr, uint32_t radius)
         else if (m->instrs[i].comp != m->instrs[instr].comp)
             d->show[i] = DOT_NORMAL;
     }
+    hide_state(d);
     d->show[instr] = DOT_HIGHLIGHT;
     return true;
 }

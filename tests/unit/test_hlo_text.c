@@ -382,6 +382,79 @@ static void graph_draws_neighbours_and_marks_the_middle(void **state)
     assert_has(f, "n3 -> cluster_0 [tooltip=\" \"];\n");
 }
 
+/* A collective's start, a fusion that runs meanwhile, the collective's end: its state is a tuple's
+ * elements. Of the fusion's two parameters the first is used by an op, the second only by the root.
+ */
+static struct hlo_module *collective(struct fixture *f, const char *meanwhile)
+{
+    add_parameter(&f->k, 1, "s", 0, DIMS(8));
+    begin_instr(&f->k, 2, "start.cc", "custom-call", DIMS(8), OPS(1));
+    put_text(&f->k.instr, HLO_F_CUSTOM_CALL_TARGET, "AsyncCollectiveStart");
+    end_instr(&f->k);
+    end_comp(&f->k, 10, "fused_start", 2);
+    add_parameter(&f->k, 3, "x", 0, DIMS(8));
+    add_parameter(&f->k, 4, "y", 1, DIMS(8));
+    add_instr(&f->k, 5, "op", "negate", DIMS(8), OPS(3));
+    add_instr(&f->k, 6, "root", "tuple", DIMS(8), OPS(5, 3, 4));
+    end_comp(&f->k, 20, meanwhile, 6);
+    add_parameter(&f->k, 7, "z", 0, DIMS(8));
+    begin_instr(&f->k, 8, "done.cc", "custom-call", DIMS(8), OPS(7));
+    put_text(&f->k.instr, HLO_F_CUSTOM_CALL_TARGET, "AsyncCollectiveDone");
+    end_instr(&f->k);
+    end_comp(&f->k, 30, "fused_done", 8);
+    add_parameter(&f->k, 11, "in", 0, DIMS(8));
+    static const char *const names[] = {"start", "between", "done"};
+    for (int i = 0; i < 3; i++) {
+        int64_t id = 20 + 10 * i, of[] = {i ? id - 8 : 11, i == 1 ? id - 7 : -1, -1};
+        begin_instr(&f->k, id, names[i], "fusion", DIMS(8), of);
+        put_text(&f->k.instr, HLO_F_FUSION_KIND, "kCustom");
+        xp_pb_put_u64(&f->k.instr, HLO_F_CALLED_COMPUTATION_IDS, (uint64_t)(10 + 10 * i));
+        end_instr(&f->k);
+        for (int k = 0; i < 2 && k < 2; k++)
+            add_instr(&f->k, id + 2 + k, k ? "g1" : "g0", "get-tuple-element", DIMS(8), OPS(id));
+    }
+    end_comp(&f->k, 40, "main", 40);
+    return decoded(f, 40);
+}
+
+static size_t parameters_around(struct fixture *f, const struct hlo_module *m, uint32_t instr)
+{
+    struct hlo_dot_options opt = {true, true};
+    struct hlo_dot_out to = {.scratch = f->a, .out = &f->out};
+    size_t n = 0;
+    f->out.n = 0;
+    assert_int_equal(hlo_dot_around(m, instr, 0, &opt, &to, &f->err), XP_OK);
+    xp_buf_byte(&f->out, 0);
+    for (const char *at = (const char *)f->out.p; (at = strstr(at, "<b>Parameter ")); at++)
+        n++;
+    return n;
+}
+
+static void neighbours_leave_out_what_a_collective_passes_on(void **state)
+{
+    struct fixture *f = *state;
+    const struct hlo_module *m = collective(f, "async_collective_fusion.1");
+    enum { BETWEEN = 12, DONE = 15, Y = 3 };
+    struct hlo_dot_options opt = {true, true};
+    struct hlo_dot_out to = {.scratch = f->a, .out = &f->out};
+    assert_true(xp_span_eq(m->instrs[BETWEEN].name, XP_SPAN_LIT("between")));
+    assert_true(xp_span_eq(m->instrs[DONE].name, XP_SPAN_LIT("done")));
+    assert_int_equal(parameters_around(f, m, BETWEEN), 1); /* x, which an op uses */
+    assert_int_equal(parameters_around(f, m, DONE), 0);
+    assert_int_equal(parameters_around(f, m, Y), 1); /* what was asked for is there */
+    f->out.n = 0;
+    assert_int_equal(hlo_dot_comp(m, 1, &opt, &to, &f->err), XP_OK);
+    assert_has(f, "<b>Parameter 1</b>");
+}
+
+static void neighbours_of_other_fusions_have_all_parameters(void **state)
+{
+    struct fixture *f = *state;
+    const struct hlo_module *m = collective(f, "fused_computation");
+    assert_int_equal(parameters_around(f, m, 12), 2);
+    assert_int_equal(parameters_around(f, m, 15), 1);
+}
+
 static void pbtxt_prints_fields_by_number_and_leaves_out_the_unknown(void **state)
 {
     struct fixture *f = *state;
@@ -440,6 +513,8 @@ int main(void)
         TEST(a_literal_cannot_ask_for_more_than_its_bytes),
         TEST(attributes_print_by_opcode),
         TEST(graph_draws_neighbours_and_marks_the_middle),
+        TEST(neighbours_leave_out_what_a_collective_passes_on),
+        TEST(neighbours_of_other_fusions_have_all_parameters),
         TEST(pbtxt_prints_fields_by_number_and_leaves_out_the_unknown),
         TEST(dicts_are_told_from_other_text),
     };
