@@ -478,7 +478,8 @@ static void write_seconds(const struct load *l, uint32_t *v)
                 v[n++] = l->samples[i].us;
             }
         qsort(v, n, sizeof *v, by_time);
-        printf("%s[%zu,%zu,%.3f,%.3f]", s ? "," : "", n, failed, part(v, n, 0.5), part(v, n, 0.99));
+        printf("%s[%zu,%zu,%.3f,%.3f,%.3f,%.3f]", s ? "," : "", n, failed, part(v, n, 0.5),
+               part(v, n, 0.95), part(v, n, 0.99), part(v, n, 0.999));
     }
     printf("]");
 }

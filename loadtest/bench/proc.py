@@ -87,18 +87,37 @@ class Cgroup:
 
     def __init__(self, limit):
         self.path = None
-        for base in ('/sys/fs/cgroup', '/sys/fs/cgroup/memory'):
+        for base, name in (('/sys/fs/cgroup', 'memory.max'), ('/sys/fs/cgroup/memory', 'memory.limit_in_bytes')):
             path = os.path.join(base, 'xprofd-bench-%d' % os.getpid())
-            name = 'memory.max' if base.endswith('cgroup') else 'memory.limit_in_bytes'
             try:
                 os.mkdir(path)
-                with open(os.path.join(path, name), 'w') as f:
-                    f.write(str(limit))
+            except OSError:
+                continue
+            if self.limit(path, name, limit):
                 self.path = path
                 return
-            except OSError:
-                if os.path.isdir(path):
-                    os.rmdir(path)
+            os.rmdir(path)
+
+    @staticmethod
+    def limit(path, name, limit):
+        """Whether that folder is one, with such a limit: where the first version is mounted, /sys/fs/cgroup itself is none."""
+        try:
+            fd = os.open(os.path.join(path, name), os.O_WRONLY)
+            with os.fdopen(fd, 'w') as f:
+                f.write(str(limit))
+            return os.path.exists(os.path.join(path, 'cgroup.procs'))
+        except OSError:
+            return False
+
+    def read(self, *names):
+        """The first of these that there is, as a number; -1: none."""
+        for name in names:
+            try:
+                with open(os.path.join(self.path, name)) as f:
+                    return int(f.read())
+            except (OSError, TypeError, ValueError):
+                pass
+        return -1
 
     def add(self, pid):
         with open(os.path.join(self.path, 'cgroup.procs'), 'w') as f:

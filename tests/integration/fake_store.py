@@ -4,7 +4,7 @@ that give tokens.
     fake_store.py --dir DIR [--port N]      DIR/<bucket>/<object>; prints "listening on PORT"
 
 What it does wrong is set by POST /_fake/set with JSON {"latency_ms", "bandwidth" (bytes/s a connection),
-"need_auth", "rules": [...]}. A rule is {"match": regexp on the path with query, "times": N, and one of
+"total_bandwidth" (of all of them), "need_auth", "rules": [...]}. A rule is {"match": regexp on the path with query, "times": N, and one of
 "status" (with "retry_after", "body"), "reset_after", "short_after", "stall_after" (bytes of the body),
 "trickle" (bytes/s), "wrong_range", "drop"}; rules are tried in order, one that was used "times" times is over.
 GET /_fake/log: [{"method", "path", "range", "auth", "status", "sent"}], POST /_fake/clear empties it and the rules.
@@ -111,15 +111,25 @@ class Faults:
 
     def clear(self):
         self.rules, self.latency, self.bandwidth, self.need_auth = [], 0, 0, None
+        self.total, self.free = 0, 0.0
         del self.log[:]
 
     def set(self, o):
         with self.lock:
             self.latency = o.get('latency_ms', self.latency)
             self.bandwidth = o.get('bandwidth', self.bandwidth)
+            self.total = o.get('total_bandwidth', self.total)
             self.need_auth = o.get('need_auth', self.need_auth)
             if 'rules' in o:
                 self.rules = [dict(r, times=r.get('times', 1)) for r in o['rules']]
+
+    def line(self, n):
+        """Waits until n bytes may go out, after those of others."""
+        with self.lock:
+            now = time.monotonic()
+            self.free = max(self.free, now) + n / self.total
+            wait = self.free - now
+        time.sleep(wait)
 
     def rule(self, path):
         with self.lock:
@@ -176,6 +186,8 @@ class Handler(BaseHTTPRequestHandler):
         step = max(1, min(1 << 18, rate // 50)) if rate else 1 << 20
         begun, view, sent = time.monotonic(), memoryview(body), 0
         while sent < len(view):
+            if self.server.faults.total:
+                self.server.faults.line(min(step, len(view) - sent))
             self.connection.sendall(view[sent:sent + step])
             sent += min(step, len(view) - sent)
             self.entry['sent'] = sent

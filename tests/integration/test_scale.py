@@ -16,4 +16,4 @@ def test_scenarios_of_the_load_test(tmp_path):
     assert done.returncode == 0, text[-3000:]
     rows = re.findall(r'^all +(\d+) +(\d+) ', text, re.M)
     assert len(rows) == 3 and all(int(n) > 10 and int(errors) == 0 for n, errors in rows), text
-    assert page.read_text().count('<svg') == 9
+    assert page.read_text().count('<svg') == 12
