@@ -39,7 +39,8 @@ for (const [name, missing, start] of [["Firefox", noFirefox, startFirefox], ["We
     };
     const param = (k) => `new URLSearchParams(location.search).get(${JSON.stringify(k)})`;
     /** Pixels of a strong colour on the timeline. */
-    const ink = `(() => { const c = document.querySelector(".drawing canvas"); if (!c || !c.width) return 0; const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+    const ink = `(() => { const c = document.querySelector(".drawing canvas"); if (!c || !c.width) return 0;
+      const x = Object.assign(document.createElement("canvas"), { width: c.width, height: c.height }).getContext("2d"); x.drawImage(c, 0, 0); const d = x.getImageData(0, 0, c.width, c.height).data;
       let n = 0; for (let i = 0; i < d.length; i += 4) if (Math.max(d[i], d[i + 1], d[i + 2]) - Math.min(d[i], d[i + 1], d[i + 2]) > 40) n++; return n; })()`;
 
     test("runs, timeline, keys, events, search, tools, palette and compare work", async () => {

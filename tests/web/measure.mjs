@@ -1,12 +1,15 @@
 // Figures of the timeline in the browser; not a test, as its times are those of the machine:
-//   node tests/web/measure.mjs [seconds of panning]
+//   node tests/web/measure.mjs [seconds of panning] [here]
+// here: drawn on the main thread, not in a worker.
 // A profile with 20,000 rectangles in view is panned and zoomed by keys that are held down. Printed
 // are the times between frames, what a frame costs the processor (steadier on a busy machine), and
 // the heap before and after, with the buffers behind typed arrays.
+import { readFileSync } from "node:fs";
 import { Logdir, missing, openPage, startBrowser, startServer, waitFor, inkOf } from "./harness.mjs";
 import { plane } from "./profile.mjs";
 
 const seconds = Number(process.argv[2] ?? 60);
+const here = process.argv[3] === "here";
 const reason = missing();
 if (reason) {
   console.error(reason);
@@ -39,7 +42,25 @@ const server = await startServer(logdir.path);
 const browser = await startBrowser();
 try {
   const { page, close } = await openPage(browser, server.url, { viewport: { width: 1920, height: 1200 } });
+  await page.addInitScript(() => { // a picture is asked of the worker when it is done with the one before
+    window.pictures = [];
+    const { postMessage } = Worker.prototype;
+    Worker.prototype.postMessage = function (...args) {
+      window.pictures.push(performance.now());
+      postMessage.apply(this, args);
+    };
+  });
+  if (here) await page.addInitScript(() => { delete HTMLCanvasElement.prototype.transferControlToOffscreen; });
   const cdp = await page.context().newCDPSession(page);
+  const { processInfo: started } = await (await browser.newBrowserCDPSession()).send("SystemInfo.getProcessInfo");
+  /** The largest process of a page: heap, worker, pictures and the browser's own code. */
+  const resident = () => Math.max(...started.filter((p) => p.type === "renderer").map((p) => {
+    try {
+      return Number(/VmRSS:\s*(\d+)/.exec(readFileSync(`/proc/${p.id}/status`, "utf8"))?.[1] ?? 0) / 1024;
+    } catch {
+      return 0;
+    }
+  }));
   const heap = async () => {
     await cdp.send("HeapProfiler.collectGarbage");
     const { usedSize, backingStorageSize = 0 } = await cdp.send("Runtime.getHeapUsage");
@@ -74,6 +95,8 @@ try {
     requestAnimationFrame(tick);
   });
   const before = await heap();
+  const small = resident();
+  await page.evaluate(() => (window.pictures.length = 0));
   await page.focus(".drawing canvas");
   const spent = await cpu();
   const end = Date.now() + seconds * 1000;
@@ -89,8 +112,10 @@ try {
   const now = await cpu();
   const line = (what, list) => console.log(`${what}: p50 ${percentile(list, 0.5).toFixed(1)} ms, p95 ${percentile(list, 0.95).toFixed(1)} ms, p99 ${percentile(list, 0.99).toFixed(1)} ms of ${list.length}`);
   line("between frames", frames);
+  const pictures = await page.evaluate(() => window.pictures.map((t, i, all) => t - (all[i - 1] ?? t)).slice(1));
+  if (pictures.length) line("between the worker's pictures", pictures);
   console.log(`processor time of a frame: ${((now.main - spent.main) / frames.length).toFixed(1)} ms on the main thread, ${((now.all - spent.all) / frames.length).toFixed(1)} ms in all processes`);
-  console.log(`heap: ${before.toFixed(1)} MiB before, ${(await heap()).toFixed(1)} MiB after ${seconds} s, ${most.toFixed(1)} MiB at most`);
+  console.log(`heap: ${before.toFixed(1)} MiB before, ${(await heap()).toFixed(1)} MiB after ${seconds} s, ${most.toFixed(1)} MiB at most; the page's process ${small.toFixed(0)} MiB before, ${resident().toFixed(0)} MiB after`);
   await close();
 } finally {
   await browser.close();

@@ -749,7 +749,7 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
   test("the page keeps to its policy and its budget, and paints at once", async () => {
     const answer = await fetch(base);
     const policy = answer.headers.get("content-security-policy");
-    for (const part of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "base-uri 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"])
+    for (const part of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "base-uri 'none'", "frame-ancestors 'none'", "worker-src 'self'", "require-trusted-types-for 'script'", "trusted-types worker"])
       assert.ok(policy.includes(part), part);
     const html = await answer.text();
     const assets = [...html.matchAll(/(?:src|href)="\.\/(assets\/[^"]+)"/g)].map((m) => m[1]);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { nameMatches, parseQuery, rowMatches } from "../src/model/query";
+import { nameMatches, parseQuery, rowMatches, lastingText, parseLasting, withLasting } from "../src/model/query";
 
 const hit = (q: string, name: string) => nameMatches(parseQuery(q), name);
 
@@ -32,4 +32,14 @@ test("unfinished input matches what it says so far", () => {
   expect(hit('"all re', "all reduce")).toBe(true);
   expect(hit("-", "a-b")).toBe(true);
   expect(hit("", "x")).toBe(true);
+});
+
+test("bounds of durations are read, put in place of each other, and taken away", () => {
+  expect(parseLasting("copy dur>10us dur<=1.5ms")).toEqual({ least: 10_000_001, most: 1_500_000_000 });
+  expect(parseLasting("dur>=2ns dur>=5ns")).toEqual({ least: 5000, most: Infinity });
+  for (const q of ["copy", "", "dur>10", "dur>us", "-dur>1us"]) expect(parseLasting(q)).toBeNull();
+  expect(withLasting("copy dur>10us", "least", "1ms")).toBe("copy dur>=1ms");
+  expect(withLasting("copy dur>10us dur<1ms", "least", "")).toBe("copy dur<1ms");
+  expect(lastingText("copy dur>=10us", "least")).toBe("10us");
+  expect(lastingText("copy dur>=10us", "most")).toBe("");
 });

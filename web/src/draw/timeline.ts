@@ -1,50 +1,13 @@
-// The timeline's canvas. Everything is in CSS pixels except the rectangles, which are snapped to
-// device pixels so that edges stay crisp. Draws what it is given; asks nobody.
-import type { Lane } from "../api/window";
+// The timeline's canvas, on the main thread or in a worker (painter.ts). Everything is in CSS pixels
+// except the rectangles, which are snapped to device pixels so that edges stay crisp. Draws what it
+// is given; asks nobody, and knows no page.
 import { layoutLane, Spans } from "../layout/rects";
-import { laneTop, type Row } from "../layout/rows";
-import type { Ruler } from "../layout/ruler";
 import { fitText } from "../layout/text";
 import { count, duration } from "../model/format";
-import type { Slab } from "../model/slabs";
-import { xOf, type Range, type View } from "../model/view";
-import type { Theme } from "./theme";
+import { xOf, type Range } from "../model/view";
+import type { Scene, SceneBox, SceneLane, SceneRow, SceneSlab } from "./scene";
 
 export const RULER = 28;
-
-export interface Mark {
-  line: number;
-  lane: number;
-  id: string;
-  begin: bigint;
-  end: bigint;
-}
-
-export interface Arrow {
-  from: { line: number; lane: number; at: bigint };
-  to: { line: number; lane: number; at: bigint };
-}
-
-export interface Scene {
-  view: View;
-  width: number; // CSS pixels
-  height: number;
-  scale: number; // device pixels a CSS pixel
-  scrollTop: number;
-  rows: Row[]; // in sight
-  rowOf: (line: number) => Row | undefined;
-  slabOf: (line: number) => Slab | null;
-  ruler: Ruler;
-  session: Range;
-  selected: Mark | null;
-  hovered: Mark | null;
-  area: (Range & { lines: ReadonlySet<number> | null }) | null; // no lines: all
-  arrows: Arrow[];
-  measured: Range | null;
-  marks: readonly { at: bigint; note: string }[];
-  cursorX: number | null;
-  theme: Theme;
-}
 
 const LABEL_ROOM = 14; // narrower ones get no text
 const spans = new Spans();
@@ -54,14 +17,18 @@ export class Timeline {
   private hatch: CanvasPattern | null = null;
   private hatchDark: boolean | null = null;
 
-  constructor(private readonly canvas: HTMLCanvasElement) {
+  constructor(
+    private readonly canvas: HTMLCanvasElement | OffscreenCanvas,
+    private readonly slabOf: (id: number) => SceneSlab | undefined,
+  ) {
     const ctx = canvas.getContext("2d", { alpha: false });
     if (!ctx) throw new Error("This browser gives no 2D canvas.");
-    this.ctx = ctx;
+    this.ctx = ctx as CanvasRenderingContext2D; // what is used of it is the same in a worker
   }
 
   draw(s: Scene): void {
     const { ctx, canvas } = this;
+    this.prepare(s.theme.dark);
     const w = Math.round(s.width * s.scale);
     const h = Math.round(s.height * s.scale);
     if (canvas.width !== w || canvas.height !== h) {
@@ -204,10 +171,10 @@ export class Timeline {
     ctx.textAlign = "left";
   }
 
-  private row(s: Scene, row: Row): void {
+  private row(s: Scene, row: SceneRow): void {
     const { ctx } = this;
     const y = this.y(s, row.y);
-    if (!row.line) {
+    if (row.line < 0) {
       ctx.fillStyle = s.theme.heading;
       ctx.fillRect(0, y, s.width, row.h);
       ctx.fillStyle = s.theme.line;
@@ -220,30 +187,30 @@ export class Timeline {
     }
     ctx.fillStyle = row.pinned ? s.theme.accent : s.theme.line;
     ctx.fillRect(0, y + row.h - 1, s.width, 1);
-    const slab = s.slabOf(row.line.line);
+    const slab = row.slab ? this.slabOf(row.slab) : undefined;
     if (!slab) return;
     const offset = Number(slab.t0 - s.view.t0);
     for (const lane of slab.lanes) {
-      const top = this.y(s, laneTop(row, lane.lane));
+      const top = this.y(s, row.y + 2 + lane.lane * row.laneH);
       if (top > s.height || top + row.laneH < RULER) continue;
       this.lane(s, slab, lane, offset, top, row.laneH - 1);
     }
   }
 
-  private lane(s: Scene, slab: Slab, lane: Lane, offset: number, top: number, height: number): void {
+  private lane(s: Scene, slab: SceneSlab, lane: SceneLane, offset: number, top: number, height: number): void {
     const { ctx } = this;
     const k = s.scale;
     layoutLane(lane, offset, (s.width * k) / s.view.span, Math.round(s.width * k), spans);
     const y = Math.round(top * k);
     const h = Math.max(1, Math.round((top + height) * k) - y);
     ctx.setTransform(1, 0, 0, 1, 0, 0);
-    this.fillSpans(slab, lane, y, h, k);
+    this.fillSpans(slab, lane, y, h, k, s.lasting);
     ctx.setTransform(k, 0, 0, k, 0, 0);
     if (height >= 12) this.labels(s, slab, lane, top, height);
   }
 
   /** Neighbours of one colour and no width of their own become one fill. */
-  private fillSpans(slab: Slab, lane: Lane, y: number, h: number, k: number): void {
+  private fillSpans(slab: SceneSlab, lane: SceneLane, y: number, h: number, k: number, lasting: Scene["lasting"]): void {
     const { ctx } = this;
     const gap = Math.max(1, Math.round(k));
     const narrow = 3 * gap;
@@ -265,7 +232,8 @@ export class Timeline {
       const index = spans.index[i]!;
       const name = slab.names[lane.name[index]!]!;
       const merged = lane.count !== null && lane.count[index]! > 1;
-      const alpha = merged ? mergedAlpha(lane, index) * (name.lit ? 1 : 0.3) : name.lit ? 1 : 0.16;
+      const lit = name.lit && (!lasting || lasts(lane, index, lasting));
+      const alpha = merged ? mergedAlpha(lane, index) * (lit ? 1 : 0.3) : lit ? 1 : 0.16;
       const wide = x1 - x0 > narrow;
       if (wide || x0 !== runTo || name.colour !== runColour || alpha !== runAlpha) {
         flush();
@@ -289,12 +257,11 @@ export class Timeline {
   }
 
   /** The pattern over merged rectangles. */
-  prepare(dark: boolean): void {
+  private prepare(dark: boolean): void {
     if (this.hatchDark === dark) return;
     this.hatchDark = dark;
-    const tile = document.createElement("canvas");
-    tile.width = tile.height = 6;
-    const t = tile.getContext("2d");
+    const tile = tileOf(6);
+    const t = tile.getContext("2d") as CanvasRenderingContext2D | null;
     if (!t) return;
     t.strokeStyle = dark ? "rgb(0 0 0 / .28)" : "rgb(255 255 255 / .5)";
     t.lineWidth = 1.2;
@@ -307,7 +274,7 @@ export class Timeline {
     this.hatch = this.ctx.createPattern(tile, "repeat");
   }
 
-  private labels(s: Scene, slab: Slab, lane: Lane, top: number, height: number): void {
+  private labels(s: Scene, slab: SceneSlab, lane: SceneLane, top: number, height: number): void {
     const { ctx } = this;
     const k = s.scale;
     ctx.font = `11px ${s.theme.font}`;
@@ -318,8 +285,8 @@ export class Timeline {
       if (w < LABEL_ROOM) continue;
       const index = spans.index[i]!;
       const name = slab.names[lane.name[index]!]!;
-      if (!name.lit) continue;
-      if (name.width < 0) name.width = ctx.measureText(name.label.slice(0, 400)).width;
+      if (!name.lit || (s.lasting && !lasts(lane, index, s.lasting))) continue;
+      name.width ??= ctx.measureText(name.label.slice(0, 400)).width;
       const n = lane.count?.[index] ?? 1;
       const label = n > 1 ? `${count(n)}× ${name.label}` : name.label;
       const text = fitText(label, (name.width / Math.max(1, Math.min(400, name.label.length))) * label.length, w - 7);
@@ -327,24 +294,16 @@ export class Timeline {
     }
   }
 
-  /** Where an event is drawn, whether or not it is in a slab. */
-  private box(s: Scene, line: number, lane: number): { top: number; height: number } | null {
-    const row = s.rowOf(line);
-    if (!row) return null;
-    return { top: this.y(s, laneTop(row, lane)), height: row.laneH - 1 };
-  }
-
-  private outline(s: Scene, m: Mark, colour: string, width: number): void {
-    const box = this.box(s, m.line, m.lane);
-    if (!box) return;
+  private outline(s: Scene, m: SceneBox, colour: string, width: number): void {
+    const top = this.y(s, m.y);
     const { ctx } = this;
     const x0 = Math.max(-10, xOf(s.view, m.begin, s.width));
     const x1 = Math.min(s.width + 10, Math.max(x0 + 2, xOf(s.view, m.end, s.width)));
     ctx.strokeStyle = colour;
     ctx.lineWidth = width;
     const out = width / 2;
-    ctx.strokeRect(x0 - out, box.top - out, x1 - x0 + out, box.height + 2 * out);
-    if (width > 1 && x1 - x0 < 8) this.pointer(s, (x0 + x1) / 2, box.top, colour);
+    ctx.strokeRect(x0 - out, top - out, x1 - x0 + out, m.h + 2 * out);
+    if (width > 1 && x1 - x0 < 8) this.pointer(s, (x0 + x1) / 2, top, colour);
   }
 
   /** A small mark above an event that is too narrow to notice. */
@@ -365,23 +324,20 @@ export class Timeline {
     const x1 = Math.min(s.width + 2, xOf(s.view, a.t1, s.width));
     ctx.fillStyle = s.theme.areaFill;
     for (const row of s.rows)
-      if (row.line && (!a.lines || a.lines.has(row.line.line)))
+      if (row.line >= 0 && (!a.lines || a.lines.has(row.line)))
         ctx.fillRect(x0, this.y(s, row.y), Math.max(1, x1 - x0), row.h);
     ctx.fillStyle = s.theme.accent;
     ctx.fillRect(x0, RULER, 1, s.height);
     ctx.fillRect(x1 - 1, RULER, 1, s.height);
   }
 
-  private arrow(s: Scene, a: Arrow): void {
-    const from = this.box(s, a.from.line, a.from.lane);
-    const to = this.box(s, a.to.line, a.to.lane);
-    if (!from || !to) return;
+  private arrow(s: Scene, a: Scene["arrows"][number]): void {
     const limit = 20_000; // canvas coordinates stay sane however far away the other end is
     const clamp = (x: number): number => Math.min(limit, Math.max(-limit, x));
-    const x0 = clamp(xOf(s.view, a.from.at, s.width));
-    const x1 = clamp(xOf(s.view, a.to.at, s.width));
-    const y0 = from.top + from.height / 2;
-    const y1 = to.top + to.height / 2;
+    const x0 = clamp(xOf(s.view, a.from, s.width));
+    const x1 = clamp(xOf(s.view, a.to, s.width));
+    const y0 = this.y(s, a.fromY);
+    const y1 = this.y(s, a.toY);
     const bend = Math.max(24, Math.min(160, Math.abs(x1 - x0) / 2));
     const { ctx } = this;
     ctx.strokeStyle = ctx.fillStyle = s.theme.flow;
@@ -399,7 +355,21 @@ export class Timeline {
 }
 
 /** Lighter the less of the time behind it is busy. */
-function mergedAlpha(lane: Lane, index: number): number {
+function mergedAlpha(lane: SceneLane, index: number): number {
   const share = (lane.busyOf?.[index] ?? 0) / Math.max(1, lane.duration[index]!);
   return 0.4 + 0.4 * Math.round(Math.min(1, share) * 4) / 4;
+}
+
+/** Is the event as long as is asked for? Of merged ones: could one of them be? */
+function lasts(lane: SceneLane, index: number, { least, most }: NonNullable<Scene["lasting"]>): boolean {
+  if (lane.count !== null && lane.count[index]! > 1) return (lane.busyOf?.[index] ?? 0) >= least;
+  const d = lane.duration[index]!;
+  return d >= least && d <= most;
+}
+
+function tileOf(size: number): HTMLCanvasElement | OffscreenCanvas {
+  if (typeof document === "undefined") return new OffscreenCanvas(size, size);
+  const c = document.createElement("canvas");
+  c.width = c.height = size;
+  return c;
 }

@@ -7,7 +7,7 @@ export interface Name {
   readonly label: string; // what fits a rectangle: without the HLO text behind it
   readonly category: Category;
   colour: string;
-  width: number; // of the label in pixels; < 0: not measured yet
+  width?: number; // of the label in pixels, once it was measured
   lit: boolean; // matches the search, or there is none, and its kind of work is on
 }
 
@@ -34,7 +34,7 @@ export class Names {
     if (!name) {
       const category = categorize(text, kind);
       name = {
-        text, label: headOf(text), category, colour: colourOf(text, category, this.palette), width: -1,
+        text, label: headOf(text), category, colour: colourOf(text, category, this.palette),
         lit: this.isLit(text, category),
       };
       map.set(text, name);

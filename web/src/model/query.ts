@@ -11,7 +11,13 @@ export interface Query {
   terms: Term[];
 }
 
-// [-][field:]word or "two words"; dur>… is the server's.
+/** How long an event may be, in ps, both ends included. */
+export interface Lasting {
+  least: number;
+  most: number;
+}
+
+// [-][field:]word or "two words"; dur>… is about times, below.
 const WORD = /(-?)(?:(name|line|plane):)?(?:"([^"]*)"?|(\S+))/g;
 
 export function fold(text: string): string {
@@ -22,7 +28,7 @@ export function parseQuery(q: string): Query {
   const terms: Term[] = [];
   for (const m of q.matchAll(WORD)) {
     const text = m[3] ?? m[4] ?? "";
-    if (text === "" || (m[4] !== undefined && /^dur[<>]/.test(text))) continue;
+    if (text === "" || (m[4] !== undefined && isDuration(text))) continue;
     terms.push({ field: (m[2] as Term["field"]) ?? "name", not: m[1] === "-", text: fold(text) });
   }
   return { terms };
@@ -39,4 +45,45 @@ export function nameMatches(query: Query, name: string): boolean {
 
 export function rowMatches(query: Query, plane: string, line: string): boolean {
   return holds(query, "plane", plane) && holds(query, "line", line);
+}
+
+// --- durations: dur>10us, dur<=1.5ms ---
+
+const DURATION = /^dur(>=|<=|>|<)(\d+(?:\.\d+)?)(ps|ns|us|µs|ms|s)$/;
+const UNITS: Record<string, number> = { ps: 1, ns: 1e3, us: 1e6, "µs": 1e6, ms: 1e9, s: 1e12 };
+
+function isDuration(word: string): boolean {
+  return /^dur[<>]/.test(word);
+}
+
+/** 10us, 1.5ms */
+export function isTime(text: string): boolean {
+  return DURATION.test(`dur>${text}`);
+}
+
+/** null: any. */
+export function parseLasting(q: string): Lasting | null {
+  const out = { least: 0, most: Infinity };
+  for (const word of q.split(/\s+/)) {
+    const m = DURATION.exec(word);
+    if (!m) continue;
+    const ps = Math.round(Number(m[2]) * UNITS[m[3]!]!);
+    if (m[1]!.startsWith(">")) out.least = Math.max(out.least, m[1] === ">" ? ps + 1 : ps);
+    else out.most = Math.min(out.most, m[1] === "<" ? ps - 1 : ps);
+  }
+  return out.least > 0 || out.most < Infinity ? out : null;
+}
+
+/** The query with a lower (upper) bound of durations in place of its own; "" takes it away. */
+export function withLasting(q: string, end: "least" | "most", value: string): string {
+  const sign = end === "least" ? ">" : "<";
+  const others = q.split(/\s+/).filter((w) => w !== "" && !(isDuration(w) && w[3] === sign));
+  return [...others, ...(value ? [`dur${sign}=${value}`] : [])].join(" ");
+}
+
+/** What the query says of that bound: "10us", or "". */
+export function lastingText(q: string, end: "least" | "most"): string {
+  const sign = end === "least" ? ">" : "<";
+  const words = q.split(/\s+/).filter((w) => DURATION.test(w) && w[3] === sign);
+  return words.length ? words[words.length - 1]!.replace(/^dur[<>]=?/, "") : "";
 }

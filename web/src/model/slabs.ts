@@ -5,6 +5,7 @@ import type { Name } from "./names";
 import { endOf, type Range, type View } from "./view";
 
 export interface Slab extends Range {
+  id: number; // of all slabs, from 1
   psPerPx: number; // as answered
   asked: number; // ps a pixel, as asked for: asking the same again would not help
   names: Name[];
@@ -39,7 +40,9 @@ function share(s: Range, v: View): number {
 
 export class Slabs {
   private readonly byLine = new Map<number, Slab[]>();
+  private readonly byId = new Map<number, Slab>();
   private clock = 0;
+  private made = 0;
   private total = 0;
 
   constructor(private readonly limit: number) {}
@@ -50,6 +53,7 @@ export class Slabs {
 
   clear(): void {
     this.byLine.clear();
+    this.byId.clear();
     this.total = 0;
   }
 
@@ -66,6 +70,7 @@ export class Slabs {
     for (const line of lines) {
       const lanes = grouped.get(line) ?? [];
       this.put(line, {
+        id: ++this.made,
         t0: w.t0,
         t1: w.t1,
         psPerPx,
@@ -86,12 +91,23 @@ export class Slabs {
     // What the new one shows at least as well is of no use any more.
     const kept = old.filter((s) => {
       const worse = slab.t0 <= s.t0 && slab.t1 >= s.t1 && (slab.exact || (!s.exact && slab.psPerPx <= s.psPerPx));
-      if (worse || s.provisional) this.total -= s.bytes;
-      return !worse && !s.provisional;
+      const gone = worse || s.provisional;
+      if (gone) this.forget(s);
+      return !gone;
     });
     kept.push(slab);
     this.total += slab.bytes;
     this.byLine.set(line, kept);
+    this.byId.set(slab.id, slab);
+  }
+
+  private forget(s: Slab): void {
+    this.total -= s.bytes;
+    this.byId.delete(s.id);
+  }
+
+  get(id: number): Slab | undefined {
+    return this.byId.get(id);
   }
 
   /** The best to draw this view from: covering and fine enough, else as much and as fine as there is. */
@@ -127,7 +143,7 @@ export class Slabs {
     everything.sort((a, b) => a.slab.used - b.slab.used);
     for (const { line, slab } of everything) {
       if (this.total <= this.limit * 0.8) break;
-      this.total -= slab.bytes;
+      this.forget(slab);
       this.byLine.set(line, this.byLine.get(line)!.filter((s) => s !== slab));
     }
   }

@@ -3,7 +3,15 @@ import { batch, signal } from "@preact/signals";
 import { asProblem, isAbort, type Api, type Problem } from "../../api/client";
 import { big } from "../../api/json";
 import type { EventDetails } from "../../api/types";
-import type { Mark } from "../../draw/timeline";
+
+/** Where an event is drawn. */
+export interface Mark {
+  line: number;
+  lane: number;
+  id: string;
+  begin: bigint;
+  end: bigint;
+}
 
 export class Chosen {
   readonly id = signal(""); // "": none

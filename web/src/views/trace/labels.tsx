@@ -1,5 +1,4 @@
 // The column at the left: planes that fold, names of lines, counts.
-import { layoutRuler } from "../../layout/ruler";
 import type { Row } from "../../layout/rows";
 import { count, plural, shortCount } from "../../model/format";
 import { Icon } from "../../widgets/icon";
@@ -86,8 +85,7 @@ function LineLabel({ trace, row, hits, top }: { trace: Trace; row: Row; hits: nu
 export function Labels({ trace }: { trace: Trace }) {
   const rows = trace.inSight.value;
   const top = trace.scrollTop.value;
-  const { width } = trace.size.value;
-  const base = width ? layoutRuler(trace.view.value, width).base : "";
+  const base = trace.base.value;
   // The group that the first row belongs to, once its heading is scrolled away.
   const above = rows[0]?.line ? rows[0].plane.name : "";
   const hits = new Map(trace.search.answer.value?.lines.map((l) => [l.line, l.count]));

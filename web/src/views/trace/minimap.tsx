@@ -50,13 +50,13 @@ export function Minimap({ trace }: { trace: Trace }) {
     };
     const draw = (): void => {
       const { scale } = trace.size.peek();
-      drawMinimap(el, columns, trace.view.peek(), trace.session.peek(), scale, readTheme());
+      drawMinimap(el, columns, trace.shown.peek(), trace.session.peek(), scale, readTheme());
     };
     const unload = effect(() => {
       if (trace.tracks.value && !trace.tracks.value.loading) void load();
     });
     const undraw = effect(() => {
-      void [trace.view.value, trace.session.value, trace.size.value, dark.value];
+      void [trace.shown.value, trace.session.value, trace.size.value, dark.value];
       draw();
     });
 

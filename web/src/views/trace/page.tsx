@@ -8,6 +8,7 @@ import { categories, colourOf, palettes, type Category, type PaletteName } from 
 import { bytes, count, duration, plural, shortCount, timestamp } from "../../model/format";
 import { go, here } from "../../model/location";
 import { emptyTrace, formatTrace, parseTrace } from "../../model/url";
+import { isTime, lastingText, withLasting } from "../../model/query";
 import { choosePalette, palette, paletteName } from "../../model/theme";
 import { parseTool } from "../../model/toolurl";
 import { endOf, sameView } from "../../model/view";
@@ -233,6 +234,27 @@ function Tools({ trace, help }: { trace: Trace; help: () => void }) {
   );
 }
 
+/** How long events are: the search says it, these fields write it there. */
+function Bounds({ trace }: { trace: Trace }) {
+  const q = trace.search.text.value;
+  const set = (el: HTMLInputElement, end: "least" | "most"): void => {
+    const text = el.value.replace(/\s/g, "").toLowerCase();
+    const good = text === "" || isTime(text);
+    el.setAttribute("aria-invalid", String(!good));
+    if (good) trace.search.set(withLasting(q, end, text));
+  };
+  return (
+    <fieldset class="bounds">
+      <legend>Duration</legend>
+      {(["least", "most"] as const).map((end) => (
+        <label key={end}>{end === "least" ? "at least" : "at most"}
+          <input type="text" size={7} spellcheck={false} placeholder={end === "least" ? "10us" : "1.5ms"} value={lastingText(q, end)} onChange={(e) => set(e.currentTarget, end)} />
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
 /** What colours mean, which of them stand back, and other ones for other eyes. */
 function ColourChoice({ trace }: { trace: Trace }) {
   const off = trace.off.value;
@@ -243,7 +265,7 @@ function ColourChoice({ trace }: { trace: Trace }) {
     trace.off.value = next;
   };
   return (
-    <Popover right title="Colours: kinds of work" label={<><Icon name="layers" />{off.size > 0 && ` ${categories.length - off.size} of ${categories.length}`}</>}>
+    <Popover right title="Colours: kinds of work" label={<><Icon name="layers" />{off.size > 0 && ` ${categories.length - off.size} of ${categories.length}`}{trace.lasting.value && <span class="dot" />}</>}>
       {() => (
         <>
           <div class="chooser">
@@ -254,6 +276,7 @@ function ColourChoice({ trace }: { trace: Trace }) {
               </label>
             ))}
           </div>
+          <Bounds trace={trace} />
           <label class="choice">Palette
             <select value={paletteName.value} onChange={(e) => choosePalette(e.currentTarget.value as PaletteName)}>
               {Object.entries(palettes).map(([id, p]) => <option key={id} value={id}>{p.label}</option>)}
@@ -310,10 +333,10 @@ function Banners({ trace }: { trace: Trace }) {
 
 function Status({ trace }: { trace: Trace }) {
   const t = trace.tracks.value;
-  const view = trace.view.value;
+  const view = trace.shown.value;
   const shown = useComputed(() => {
     void trace.fetcher.version.value;
-    void trace.view.value;
+    void trace.shown.value;
     let events = 0;
     let hidden = 0;
     for (const row of trace.inSight.value)

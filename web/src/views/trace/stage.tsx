@@ -1,7 +1,9 @@
 // The rows: labels at the left as elements, the rest on one canvas.
 import { effect, useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { RULER, Timeline, type Scene } from "../../draw/timeline";
+import { painterFor } from "../../draw/painter";
+import type { Scene } from "../../draw/scene";
+import { RULER } from "../../draw/timeline";
 import { readTheme } from "../../draw/theme";
 import { layoutRuler } from "../../layout/ruler";
 import { dark, palette } from "../../model/theme";
@@ -22,38 +24,43 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
   const scroller = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const cursor = useSignal<Pointer | null>(null);
+  const canvases = useSignal(0); // a canvas that was given to a worker that broke is lost
   const height = useComputed(() => trace.rows.value.height);
 
   useEffect(() => {
     const el = canvas.current!;
-    const timeline = new Timeline(el);
     let theme = readTheme();
     let frame = 0;
+    const soon = (): void => void (frame ||= requestAnimationFrame(draw));
+    const painter = painterFor(el, trace.slabs, soon, () => canvases.value++);
 
     const draw = (): void => {
       frame = 0;
       const size = trace.size.peek();
       if (size.width === 0) return;
       const view = trace.view.peek();
-      timeline.prepare(theme.dark);
-      timeline.draw({
+      const drawn = painter.draw({
         view, ...size, height: size.height + RULER, theme,
         scrollTop: trace.scrollTop.peek(),
-        rows: trace.inSight.peek(),
-        rowOf: (line) => trace.rowOf(line),
-        slabOf: (line) => trace.slabOf(line),
+        rows: trace.sceneRows(),
         ruler: layoutRuler(view, size.width),
         session: trace.session.peek(),
-        selected: trace.event.mark.peek(),
-        hovered: trace.hover.peek()?.mark ?? null,
+        selected: trace.boxOf(trace.event.mark.peek()),
+        hovered: trace.boxOf(trace.hover.peek()?.mark ?? null),
         area: areaScene(trace.dragging.peek() ?? trace.sum.area.peek()),
         arrows: trace.arrows(),
         measured: trace.measured.peek(),
         marks: trace.marks.peek(),
         cursorX: cursor.peek()?.x ?? null,
+        lasting: trace.lasting.peek(),
       });
+      if (drawn) trace.shown.value = view;
     };
 
+    const unstyle = effect(() => {
+      void [trace.search.text.value, trace.off.value, palette.value];
+      painter.restyle();
+    });
     // Whatever the picture depends on; at most one drawing a frame.
     const undraw = effect(() => {
       void [
@@ -62,7 +69,7 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
         trace.search.text.value, trace.off.value, palette.value, cursor.value, trace.measured.value, trace.marks.value,
       ];
       if (dark.value !== theme.dark) theme = readTheme();
-      if (!frame) frame = requestAnimationFrame(draw);
+      soon();
     });
 
     const measure = (): void => {
@@ -90,11 +97,13 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
     return () => {
       cancelAnimationFrame(frame);
       observer.disconnect();
+      painter.stop();
+      unstyle();
       undraw();
       unscroll();
       unpoint();
     };
-  }, [trace]);
+  }, [trace, canvases.value]);
 
   return (
     <div
@@ -108,6 +117,7 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
           <Labels trace={trace} />
           <div class={`drawing mode-${trace.mode.value}`}>
             <canvas
+              key={canvases.value}
               ref={canvas}
               tabIndex={0}
               role="application"

@@ -4,12 +4,13 @@ import { asProblem, isAbort, type Api } from "../../api/client";
 import { big, type Int } from "../../api/json";
 import type { Hit } from "../../api/types";
 import { idAt, indexOfId, type Lane } from "../../api/window";
-import type { Arrow, Mark } from "../../draw/timeline";
+import type { Scene, SceneBox, SceneRow } from "../../draw/scene";
 import { hitLane } from "../../layout/rects";
+import { layoutRuler } from "../../layout/ruler";
 import { foldedByDefault, laneAt, laneTop, layoutRows, visibleRows, type Row } from "../../layout/rows";
 import type { Category } from "../../model/colour";
 import { Names, type Name } from "../../model/names";
-import { parseQuery } from "../../model/query";
+import { parseLasting, parseQuery } from "../../model/query";
 import { Slabs, type Slab } from "../../model/slabs";
 import { timestamp } from "../../model/format";
 import { palette } from "../../model/theme";
@@ -18,7 +19,7 @@ import {
   clampView, deeper, endOf, fitView, panView, revealView, sameView, timeAt, wholeView, zoomView, type Range, type View,
 } from "../../model/view";
 import { AreaSum, sameArea } from "./area";
-import { Chosen } from "./chosen";
+import { Chosen, type Mark } from "./chosen";
 import { Fetcher, type LineFacts } from "./fetcher";
 import { Search } from "./search";
 import { TracksLoader } from "./tracks";
@@ -67,10 +68,16 @@ export class Trace {
   readonly said = signal(""); // short message for eyes and screen readers
 
   readonly dragging = signal<Area | null>(null); // while the mouse is down
+  /** The view of the picture that was begun last: what goes with a picture is drawn no oftener. */
+  readonly shown = signal<View>({ t0: 0n, span: 1 });
+
+  /** The durations that the search asks for. */
+  readonly lasting = computed(() => parseLasting(this.search.text.value));
 
   readonly tracks;
   readonly session: ReadonlySignal<Range>;
   readonly view: ReadonlySignal<View>;
+  readonly base: ReadonlySignal<string>; // what the ruler counts from
   readonly rows;
   readonly inSight;
   /** Set before a discrete step, so that the address gets an entry of its own. */
@@ -94,6 +101,7 @@ export class Trace {
       return { t0, t1: t1 > t0 ? t1 : t0 + 1n };
     });
     this.view = computed(() => this.chosen.value ?? wholeView(this.session.value));
+    this.base = computed(() => (this.size.value.width ? layoutRuler(this.shown.value, this.size.value.width).base : ""));
     this.rows = computed(() => layoutRows(
       this.tracks.value?.planes ?? [], this.folded.value, this.flat.value, this.pins.value, this.hidden.value));
     this.inSight = computed(() => {
@@ -542,16 +550,39 @@ export class Trace {
     }
   }
 
+  // --- what is drawn ---
+
+  /** The rows in sight, each with the best there is to draw in it. */
+  sceneRows(): SceneRow[] {
+    return this.inSight.peek().map((r) => ({
+      y: r.y, h: r.h, laneH: r.laneH, line: r.line?.line ?? -1, pinned: !!r.pinned,
+      slab: (r.line && this.slabOf(r.line.line)?.id) || 0,
+    }));
+  }
+
+  /** Where an event is drawn, whether or not it is in a slab. */
+  boxOf(m: Mark | null): SceneBox | null {
+    const row = m && this.rowOf(m.line);
+    return row ? { begin: m.begin, end: m.end, y: laneTop(row, m.lane), h: row.laneH - 1 } : null;
+  }
+
   /** Flows of the chosen event, as far as their rows are shown. */
-  arrows(): Arrow[] {
+  arrows(): Scene["arrows"] {
     const m = this.event.mark.peek();
-    return (this.event.details.peek()?.flows ?? []).map((f) => {
+    const own = this.boxOf(m);
+    if (!m || !own) return [];
+    const here = own.y + own.h / 2;
+    return (this.event.details.peek()?.flows ?? []).flatMap((f) => {
+      const row = this.rowOf(f.line);
+      if (!row) return [];
       const id = f.ids[0];
       const lane = (id !== undefined && this.rectOf(f.line, String(id))?.mark.lane) || 0;
-      const there = { line: f.line, lane, at: big(f.begin_ps) };
-      const at = there.at < m!.begin || f.direction === "in" ? m!.begin : there.at > m!.end ? m!.end : there.at;
-      const here = { line: m!.line, lane: m!.lane, at };
-      return f.direction === "out" ? { from: here, to: there } : { from: there, to: here };
+      const there = laneTop(row, lane) + (row.laneH - 1) / 2;
+      const at = big(f.begin_ps);
+      const mine = at < m.begin || f.direction === "in" ? m.begin : at > m.end ? m.end : at;
+      return f.direction === "out"
+        ? { from: mine, fromY: here, to: at, toY: there }
+        : { from: at, fromY: there, to: mine, toY: here };
     });
   }
 
