@@ -28,7 +28,9 @@
 #define SCRATCH_MIN (UINT64_C(64) << 20)
 
 #define HOSTS_AHEAD 2
-#define HOSTS_MANY 4 /* of so many, those loaded for this call alone are not kept */
+/* Of so many, those loaded for this call alone are not kept, unless it is one of the many calls of
+ * somebody who looks around. */
+#define HOSTS_MANY 4
 
 /* Answers that took more of a core than this to make are kept; quicker ones, which might cost less
  * than what they would push out, when they are asked for a second time. */
@@ -67,6 +69,8 @@ struct call {
     size_t n;                 /* objects */
     uint32_t *list;           /* those looked at here, in this order: */
     size_t opened, waiting;   /* places in it: asked for so far; the one waited for */
+    bool lone;                /* there is no room for what is ahead */
+    int refused;              /* times in a row that there was no room */
     uint32_t index;           /* MAP: of the object among those of the run */
     struct shard_peer *peers; /* copies */
     size_t npeers;
@@ -163,7 +167,8 @@ static uint64_t version_of(const struct shard_request *req)
 /* Shows no times of the device, so that a load for it leaves them in the file. */
 static bool is_trace(const struct shard_request *req)
 {
-    return req->op == SHARD_TOOL && req->tool && strncmp(req->tool, "trace_viewer", 12) == 0;
+    return (req->op == SHARD_TOOL || req->op == SHARD_MAP) && req->tool &&
+           strncmp(req->tool, "trace_viewer", 12) == 0;
 }
 
 static struct call *call_new(struct shard *s, const struct shard_request *req, shard_answer_fn fn,
@@ -283,7 +288,7 @@ static size_t at(const struct call *c)
 /* Is the tool one that looks at a host at a time? */
 static bool by_host(const struct call *c)
 {
-    return c->tool && (is_report(c) || !c->tool->answer);
+    return c->tool && (is_report(c) || is_map(c) || !c->tool->answer || (c->tool->map && c->n > 1));
 }
 
 static struct tool_host host_of(const struct call *c, size_t i)
@@ -561,7 +566,8 @@ static size_t listed(struct call *c)
 static bool open_some(struct call *c)
 {
     size_t n = listed(c);
-    size_t end = by_host(c) && c->waiting + HOSTS_AHEAD < n ? c->waiting + HOSTS_AHEAD : n;
+    size_t ahead = c->lone ? 1 : HOSTS_AHEAD;
+    size_t end = by_host(c) && c->waiting + ahead < n ? c->waiting + ahead : n;
     struct xp_error err = {0};
     for (; c->opened < end; c->opened++) {
         size_t i = c->list[c->opened];
@@ -663,7 +669,8 @@ static enum xp_work_next map_host(void *ctx)
     }
     struct cache_handle *h = c->handles[at(c)];
     c->handles[at(c)] = NULL;
-    if (h && c->n >= HOSTS_MANY && !c->npeers)
+    c->refused = 0;
+    if (h && c->n >= HOSTS_MANY && !c->npeers && !c->tool->answer)
         cache_put_once(h);
     else if (h)
         cache_put(h);
@@ -671,10 +678,29 @@ static enum xp_work_next map_host(void *ctx)
     return XP_WORK_DONE;
 }
 
+/* There was no room for the object beside those that are asked for as well: it is asked for again
+ * after them, and from then on there is one at a time. False: that was tried. */
+static bool try_later(struct call *c)
+{
+    size_t i = at(c), last = c->opened - 1;
+    if (!by_host(c) || c->n == 1 || ++c->refused > HOSTS_AHEAD + 1)
+        return false;
+    cache_put(c->handles[i]);
+    c->handles[i] = NULL;
+    memmove(&c->list[c->waiting], &c->list[c->waiting + 1], (last - c->waiting) * sizeof *c->list);
+    c->list[last] = (uint32_t)i;
+    c->opened = last;
+    c->lone = true;
+    go_on(c);
+    return true;
+}
+
 static void on_ready(void *ctx, enum xp_status status, const struct xp_error *err)
 {
     struct call *c = ctx;
     size_t i = at(c);
+    if (status == XP_BUSY && try_later(c))
+        return;
     if (status == XP_CORRUPT && !is_report(c) && c->tool && c->tool->tolerant) {
         cache_put(c->handles[i]);
         c->handles[i] = NULL;

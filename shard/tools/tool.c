@@ -61,7 +61,7 @@ enum xp_status tool_run(const struct tool *t, const struct tool_host *hosts, siz
                         struct xp_error *err)
 {
     struct xp_span merged;
-    if (t->answer)
+    if (t->answer && !(t->map && n > 1))
         return t->answer(hosts, n, args, scratch, out, err);
     XP_TRY(map_and_merge(t, hosts, n, args, scratch, &merged, err));
     return t->render(merged, args, scratch, out, err);

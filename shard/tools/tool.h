@@ -2,8 +2,8 @@
  *
  * A tool with `answer` sees all hosts' parts at once, in the order asked (the trace viewers). A
  * tool with map/merge/render turns one host into a small partial, joins partials in any order,
- * and writes the joined one: that is the road that scales over shards. `answer` wins if both are
- * there.
+ * and writes the joined one: that is the road that scales over shards. If both are there, `answer`
+ * is for one host.
  *
  *   map     one host -> partial, in memory of `a`
  *   merge   two partials of different hosts -> one; associative, order-free, and the empty partial

@@ -131,11 +131,9 @@ static enum xp_status select_event(struct trace *t)
     return kept ? XP_OK : XP_NOT_FOUND;
 }
 
-static enum xp_status run(struct trace *t, const struct tool_host *hosts, size_t n, bool csv)
+/* What is shown of the hosts that are open. */
+static enum xp_status find_events(struct trace *t)
 {
-    XP_TRY(trace_open(t, hosts, n));
-    if (csv)
-        return tool_no_csv(t->err);
     bool detail = t->req.event_name.n, search = !detail && t->req.search_prefix.n;
     if (detail)
         XP_TRY(select_event(t));
@@ -144,9 +142,16 @@ static enum xp_status run(struct trace *t, const struct tool_host *hosts, size_t
                       : trace_select_window(t, &t->hosts[i]));
     t->all_args = detail || (search && t->req.search_metadata);
     t->uid = !t->all_args;
-    if (!detail && xp_span_eq(t->req.format, XP_SPAN_LIT("pb")))
-        return trace_write_pb(t, true);
-    return trace_write_json(t);
+    return XP_OK;
+}
+
+static enum xp_status run(struct trace *t, const struct tool_host *hosts, size_t n, bool csv)
+{
+    XP_TRY(trace_open(t, hosts, n));
+    if (csv)
+        return tool_no_csv(t->err);
+    XP_TRY(find_events(t));
+    return trace_is_pb(t) ? trace_write_pb(t, true) : trace_write_json(t);
 }
 
 static enum xp_status streaming(const struct tool_host *hosts, size_t n,
@@ -158,6 +163,42 @@ static enum xp_status streaming(const struct tool_host *hosts, size_t n,
     enum xp_status st = run(&t, hosts, n, args->csv);
     trace_close(&t);
     return st;
+}
+
+/* --- several hosts, one by one --- */
+
+static enum xp_status map_host(struct trace *t, const struct tool_host *host, bool csv,
+                               struct xp_span *partial)
+{
+    XP_TRY(trace_open(t, host, 1));
+    t->hosts[0].index = host->index + 1;
+    if (csv)
+        return tool_no_csv(t->err);
+    enum xp_status st = find_events(t);
+    if (st != XP_OK && !(st == XP_NOT_FOUND && t->nhosts == 0)) /* others may have the event */
+        return st;
+    return trace_join_map(t, host->index, partial);
+}
+
+static enum xp_status map(const struct tool_host *host, const struct tool_args *args,
+                          struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
+{
+    struct out out;
+    struct trace t = {.scratch = a, .out = &out, .err = err};
+    XP_TRY(parse(args, &t.req, err));
+    out_init(&out, NULL);
+    enum xp_status st = map_host(&t, host, args->csv, partial);
+    trace_close(&t);
+    out_fini(&out);
+    return st;
+}
+
+static enum xp_status render(struct xp_span merged, const struct tool_args *args,
+                             struct xp_arena *scratch, struct out *out, struct xp_error *err)
+{
+    struct trace t = {.scratch = scratch, .out = out, .err = err};
+    XP_TRY(parse(args, &t.req, err));
+    return trace_join_render(&t, merged);
 }
 
 /* Everything, without a window. */
@@ -189,5 +230,9 @@ static enum xp_status whole(const struct tool_host *hosts, size_t n, const struc
     return st;
 }
 
-const struct tool tool_trace_viewer_stream = {.id = "trace_viewer@", .answer = streaming};
+const struct tool tool_trace_viewer_stream = {.id = "trace_viewer@",
+                                              .answer = streaming,
+                                              .map = map,
+                                              .merge = trace_join_merge,
+                                              .render = render};
 const struct tool tool_trace_viewer = {.id = "trace_viewer", .answer = whole};

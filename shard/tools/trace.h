@@ -326,7 +326,52 @@ struct trace_place *trace_places(const struct trace_host *h, struct xp_arena *sc
 uint32_t *trace_order(const struct trace_host *h, const struct trace_place *places,
                       struct xp_arena *scratch);
 enum xp_status trace_write_json(struct trace *t);
+/* What its head says of one host or several. */
+struct trace_sum {
+    int64_t begin_ps, end_ps; /* of hosts with events */
+    uint64_t shown;
+    bool tpu, any;
+};
+struct trace_sum trace_sum_of(const struct trace_host *h);
+void trace_sum_add(struct trace_sum *sum, struct trace_sum one);
+void trace_json_head(struct xp_buf *b, const struct trace_sum *sum, bool full_dma);
+void trace_json_frames(struct out *out, const struct xp_strpool *frames);
+void trace_json_end(struct xp_buf *b, uint64_t ncounters);
+
+/* What one host is in an answer about several (trace_join.c). Its events' text goes to t->out. */
+struct trace_ref {
+    uint64_t at; /* in that text: here belongs the number of the frame */
+    uint32_t frame, unused;
+};
+struct trace_piece {
+    struct xp_buf devices;     /* the caller's */
+    struct vec refs;           /* the caller's */
+    struct xp_strpool strings; /* frames; those below nfirst come before the frames of events */
+    uint32_t nfirst;
+    uint64_t ncounters;
+};
+enum xp_status trace_json_piece(struct trace *t, struct trace_piece *p);
 enum xp_status trace_write_pb(struct trace *t, bool details);
+
+/* The same for the other format: its tracks, its series with ids of its own strings. */
+enum xp_status trace_pb_piece(struct trace *t, struct trace_piece *p);
+struct trace_pb_host {
+    struct xp_span devices, series;
+    struct xp_span ids; /* uint32_t, of its strings from id 1 on: where in `of` */
+    const uint32_t *of; /* what they are called in the answer */
+};
+enum xp_status trace_pb_join(struct trace *t, const struct trace_sum *sum,
+                             const struct trace_pb_host *hosts, size_t n,
+                             const struct xp_strpool *strings);
+bool trace_is_pb(const struct trace *t);
+
+/* --- trace_join.c --- */
+/* Hosts looked at one by one, wherever: t has one host, with its events, or none that has what was
+ * asked for. */
+enum xp_status trace_join_map(struct trace *t, uint32_t index, struct xp_span *partial);
+enum xp_status trace_join_merge(struct xp_span x, struct xp_span y, struct xp_arena *a,
+                                struct xp_span *both, struct xp_error *err);
+enum xp_status trace_join_render(struct trace *t, struct xp_span merged);
 enum xp_status trace_write_legacy(struct trace *t);
 
 void trace_text_us(struct xp_buf *b, int64_t ps);

@@ -46,7 +46,8 @@ struct json_work {
     struct xp_arena *args_memory;
     struct vec args;
     bool comma;
-    bool unclosed; /* the pen's last event lacks its brace */
+    bool unclosed;    /* the pen's last event lacks its brace */
+    struct vec *refs; /* of a piece: where numbers of frames are left out; else NULL */
     uint64_t nargs, ncounters;
 };
 
@@ -103,7 +104,7 @@ static void put_value(struct xp_buf *b, const struct trace_arg *a)
 
 static void flush(struct json_work *w)
 {
-    if (w->b->n >= FLUSH_AT && !w->pen)
+    if (w->b->n >= FLUSH_AT && !w->pen && !w->refs)
         out_flush(w->t->out);
 }
 
@@ -119,46 +120,42 @@ static void separate(struct json_work *w)
 
 /* --- head and metadata --- */
 
-static void write_frames(struct json_work *w)
+void trace_json_frames(struct out *out, const struct xp_strpool *frames)
 {
-    put(w->b, "\"stackFrames\":{");
-    for (uint32_t i = 1; i < w->frames.pool.n; i++) {
-        xp_buf_fmt(w->b, "%s\"%u\":{\"name\":", i > 1 ? "," : "", i);
-        xp_json_escape(w->b, xp_strpool_get(&w->frames.pool, i));
-        xp_buf_byte(w->b, '}');
-        flush(w);
+    struct xp_buf *b = &out->text;
+    put(b, "\"stackFrames\":{");
+    for (uint32_t i = 1; i < frames->n; i++) {
+        xp_buf_fmt(b, "%s\"%u\":{\"name\":", i > 1 ? "," : "", i);
+        xp_json_escape(b, xp_strpool_get(frames, i));
+        xp_buf_byte(b, '}');
+        if (b->n >= FLUSH_AT)
+            out_flush(out);
     }
-    put(w->b, "},");
+    put(b, "},\"traceEvents\":[");
 }
 
-static void write_head(struct json_work *w)
+void trace_json_head(struct xp_buf *b, const struct trace_sum *sum, bool full_dma)
 {
-    const struct trace *t = w->t;
-    int64_t begin = 0, end = 0;
-    uint64_t size = 0;
-    bool tpu = false, any = false;
-    for (size_t i = 0; i < t->nhosts; i++) {
-        const struct trace_host *h = &t->hosts[i];
-        tpu |= h->tpu;
-        size += h->events.n;
-        if (!h->nevents)
-            continue;
-        if (!any || h->begin_ps < begin)
-            begin = h->begin_ps;
-        if (!any || h->end_ps > end)
-            end = h->end_ps;
-        any = true;
-    }
-    put(w->b,
+    put(b,
         "{\"displayTimeUnit\":\"ns\",\"metadata\":{\"highres-ticks\":true}, \"codeLink\":\"\","
         "\"useNewBackend\": false,\"details\":[{\"name\":\"mpmd_pipeline_view\",\"value\":false}");
-    if (tpu)
-        xp_buf_fmt(w->b, ",{\"name\":\"full_dma\",\"value\":%s}",
-                   t->req.full_dma ? "true" : "false");
-    xp_buf_fmt(w->b,
+    if (sum->tpu)
+        xp_buf_fmt(b, ",{\"name\":\"full_dma\",\"value\":%s}", full_dma ? "true" : "false");
+    xp_buf_fmt(b,
                "],\"returnedEventsSize\":%llu,\"filteredByVisibility\":true,"
                "\"fullTimespan\":[%g,%g],",
-               (unsigned long long)size, (double)begin / 1e9, (double)end / 1e9);
+               (unsigned long long)sum->shown, (double)sum->begin_ps / 1e9,
+               (double)sum->end_ps / 1e9);
+}
+
+void trace_json_end(struct xp_buf *b, uint64_t ncounters)
+{
+    if (ncounters == 10000000)
+        put(b, "], \"showCounterMessage\": \"Only 10000000 counter events are shown. Zoom in or "
+               "pan to see more.\" ");
+    else
+        put(b, "], \"showCounterMessage\": \"\" ");
+    xp_buf_fmt(b, ",\"totalCounterEvents\":%llu}", (unsigned long long)ncounters);
 }
 
 static void write_device(struct json_work *w, const struct trace_host *h,
@@ -283,6 +280,20 @@ static uint8_t *put_ids(const struct json_work *w, uint8_t *p, const struct trac
     return p;
 }
 
+static void write_frame(struct json_work *w, uint32_t frame)
+{
+    put(w->b, ",\"sf\":");
+    if (!w->refs) {
+        xp_buf_fmt(w->b, "%u", frame);
+        return;
+    }
+    struct trace_ref *ref = vec_push(w->refs, sizeof *ref);
+    if (ref)
+        *ref = (struct trace_ref){w->b->n, frame, 0};
+    else
+        w->b->failed = true;
+}
+
 static void write_args(struct json_work *w, const struct trace_event *e, int64_t group)
 {
     struct xp_buf *b = w->b;
@@ -313,7 +324,7 @@ static void write_args(struct json_work *w, const struct trace_event *e, int64_t
     }
     xp_buf_byte(b, '}');
     if (frame)
-        xp_buf_fmt(b, ",\"sf\":%u", frame);
+        write_frame(w, frame);
 }
 
 static uint8_t *put_flow(uint8_t *p, const struct derive_flow *f)
@@ -636,26 +647,29 @@ static enum xp_status host_events(struct json_work *w, struct trace_host *h)
     return counters ? write_counters(w) : XP_OK;
 }
 
+/* Of a window all that the host's events may refer to. */
+static enum xp_status find_frames_of_host(struct json_work *w, const struct trace_host *h)
+{
+    const struct trace *t = w->t;
+    if (!t->uid && t->req.event_name.n)
+        return XP_OK;
+    return trace_frames_add_host(&w->frames, h, t->err);
+}
+
 /* With all arguments, the frames are known only after the events were looked at. */
-static enum xp_status find_frames(struct json_work *w)
+static enum xp_status find_frames_of_events(struct json_work *w, struct trace_host *h)
 {
     struct trace *t = w->t;
-    if (t->uid || !t->req.event_name.n) {
-        for (size_t i = 0; i < t->nhosts; i++)
-            XP_TRY(trace_frames_add_host(&w->frames, &t->hosts[i], t->err));
-    }
-    for (size_t i = 0; t->all_args && i < t->nhosts; i++) {
-        w->h = &t->hosts[i];
-        for (size_t k = 0; k < w->h->events.n; k++) {
-            const struct trace_event *e = &VEC(w->h->events, struct trace_event)[k];
-            struct derive_eye eye;
-            derive_look(&eye, w->h->d, &w->h->d->lines[e->line]);
-            XP_TRY(load_args(w, &eye, e));
-            for (size_t n = 0; n < w->args.n; n++)
-                if (trace_is_frame(&VEC(w->args, struct trace_arg)[n]) &&
-                    trace_frame_of(&w->frames, &VEC(w->args, struct trace_arg)[n]) == UINT32_MAX)
-                    return trace_busy(t->err);
-        }
+    w->h = h;
+    for (size_t k = 0; t->all_args && k < h->events.n; k++) {
+        const struct trace_event *e = &VEC(h->events, struct trace_event)[k];
+        struct derive_eye eye;
+        derive_look(&eye, h->d, &h->d->lines[e->line]);
+        XP_TRY(load_args(w, &eye, e));
+        for (size_t n = 0; n < w->args.n; n++)
+            if (trace_is_frame(&VEC(w->args, struct trace_arg)[n]) &&
+                trace_frame_of(&w->frames, &VEC(w->args, struct trace_arg)[n]) == UINT32_MAX)
+                return trace_busy(t->err);
     }
     return XP_OK;
 }
@@ -671,27 +685,39 @@ static void end_pen(struct json_work *w)
     w->pen = NULL;
 }
 
+static void write_devices(struct json_work *w, const struct trace_host *h)
+{
+    for (size_t k = 0; k < h->devices.n; k++)
+        write_device(w, h, &VEC(h->devices, struct trace_device)[k]);
+}
+
 static enum xp_status write_all(struct json_work *w)
 {
     struct trace *t = w->t;
+    struct trace_sum sum = {0};
     XP_TRY(trace_frames_init(&w->frames, t->scratch, t->err));
-    XP_TRY(find_frames(w));
-    write_head(w);
-    write_frames(w);
-    put(w->b, "\"traceEvents\":[");
     for (size_t i = 0; i < t->nhosts; i++)
-        for (size_t k = 0; k < t->hosts[i].devices.n; k++)
-            write_device(w, &t->hosts[i], &VEC(t->hosts[i].devices, struct trace_device)[k]);
+        XP_TRY(find_frames_of_host(w, &t->hosts[i]));
+    for (size_t i = 0; i < t->nhosts; i++)
+        XP_TRY(find_frames_of_events(w, &t->hosts[i]));
+    for (size_t i = 0; i < t->nhosts; i++)
+        trace_sum_add(&sum, trace_sum_of(&t->hosts[i]));
+    trace_json_head(w->b, &sum, t->req.full_dma);
+    trace_json_frames(t->out, &w->frames.pool);
+    for (size_t i = 0; i < t->nhosts; i++)
+        write_devices(w, &t->hosts[i]);
     for (size_t i = 0; i < t->nhosts; i++)
         XP_TRY(host_events(w, &t->hosts[i]));
     end_pen(w);
-    if (w->ncounters == 10000000)
-        put(w->b, "], \"showCounterMessage\": \"Only 10000000 counter events are shown. Zoom in or "
-                  "pan to see more.\" ");
-    else
-        put(w->b, "], \"showCounterMessage\": \"\" ");
-    xp_buf_fmt(w->b, ",\"totalCounterEvents\":%llu}", (unsigned long long)w->ncounters);
+    trace_json_end(w->b, w->ncounters);
     return XP_OK;
+}
+
+static void work_fini(struct json_work *w)
+{
+    end_pen(w);
+    xp_arena_free(w->args_memory);
+    vec_free(&w->args);
 }
 
 enum xp_status trace_write_json(struct trace *t)
@@ -699,8 +725,34 @@ enum xp_status trace_write_json(struct trace *t)
     struct json_work w = {.t = t, .b = &t->out->text};
     xp_bump_init(&w.bump, t->scratch);
     enum xp_status st = write_all(&w);
-    end_pen(&w);
-    xp_arena_free(w.args_memory);
-    vec_free(&w.args);
+    work_fini(&w);
+    return st;
+}
+
+static enum xp_status write_piece(struct json_work *w, struct trace_piece *p)
+{
+    struct trace *t = w->t;
+    struct trace_host *h = &t->hosts[0];
+    XP_TRY(trace_frames_init(&w->frames, t->scratch, t->err));
+    XP_TRY(find_frames_of_host(w, h));
+    p->nfirst = w->frames.pool.n;
+    XP_TRY(find_frames_of_events(w, h));
+    w->b = &p->devices;
+    write_devices(w, h);
+    w->b = &t->out->text;
+    w->comma = false;
+    XP_TRY(host_events(w, h));
+    end_pen(w);
+    p->strings = w->frames.pool;
+    p->ncounters = w->ncounters;
+    return XP_OK;
+}
+
+enum xp_status trace_json_piece(struct trace *t, struct trace_piece *p)
+{
+    struct json_work w = {.t = t, .b = &t->out->text, .refs = t->all_args ? &p->refs : NULL};
+    xp_bump_init(&w.bump, t->scratch);
+    enum xp_status st = write_piece(&w, p);
+    work_fini(&w);
     return st;
 }

@@ -30,7 +30,7 @@ static void put_text(struct xp_buf *b, uint32_t num, struct xp_span s)
         xp_pb_put_bytes(b, num, s);
 }
 
-static void put_device(struct pb_work *w, const struct trace_host *h, const struct trace_device *d,
+static void put_device(const struct trace_host *h, const struct trace_device *d,
                        struct xp_buf *processes)
 {
     struct xp_buf process, name, thread;
@@ -38,7 +38,6 @@ static void put_device(struct pb_work *w, const struct trace_host *h, const stru
     xp_buf_init(&process, OUT_MAX);
     xp_buf_init(&name, OUT_MAX);
     xp_buf_init(&thread, OUT_MAX);
-    (void)w;
     xp_buf_span(&name, h->name);
     xp_buf_byte(&name, ' ');
     xp_buf_span(&name, d->name);
@@ -67,36 +66,39 @@ static void put_detail(struct pb_work *w, const char *name, bool value)
     xp_pb_put_bytes(&w->msg, 6, xp_buf_all(&w->one));
 }
 
-static void put_head(struct pb_work *w, bool details)
+static void put_head(struct pb_work *w, struct xp_span processes, const struct trace_sum *sum,
+                     bool details)
 {
-    struct trace *t = w->t;
-    struct xp_buf processes;
-    bool tpu = false, any = false;
-    int64_t begin = 0, end = 0;
-    xp_buf_init(&processes, OUT_MAX);
-    for (size_t i = 0; i < t->nhosts; i++) {
-        const struct trace_host *h = &t->hosts[i];
-        for (size_t k = 0; k < h->devices.n; k++)
-            put_device(w, h, &VEC(h->devices, struct trace_device)[k], &processes);
-        tpu |= h->tpu;
-        if (!h->nevents)
-            continue;
-        if (!any || h->begin_ps < begin)
-            begin = h->begin_ps;
-        if (!any || h->end_ps > end)
-            end = h->end_ps;
-        any = true;
-    }
-    xp_pb_put_bytes(&w->msg, 4, xp_buf_all(&processes));
-    xp_buf_fini(&processes);
+    xp_pb_put_bytes(&w->msg, 4, processes);
     if (details)
         put_detail(w, "mpmd_pipeline_view", false);
-    if (details && tpu)
-        put_detail(w, "full_dma", t->req.full_dma);
-    if (any) {
-        xp_pb_put_u64(&w->msg, 7, (uint64_t)begin);
-        xp_pb_put_u64(&w->msg, 8, (uint64_t)end);
+    if (details && sum->tpu)
+        put_detail(w, "full_dma", w->t->req.full_dma);
+    if (sum->any) {
+        xp_pb_put_u64(&w->msg, 7, (uint64_t)sum->begin_ps);
+        xp_pb_put_u64(&w->msg, 8, (uint64_t)sum->end_ps);
     }
+}
+
+static void put_devices(const struct trace_host *h, struct xp_buf *processes)
+{
+    for (size_t k = 0; k < h->devices.n; k++)
+        put_device(h, &VEC(h->devices, struct trace_device)[k], processes);
+}
+
+static void put_head_of_all(struct pb_work *w, bool details)
+{
+    const struct trace *t = w->t;
+    struct trace_sum sum = {0};
+    struct xp_buf processes;
+    xp_buf_init(&processes, OUT_MAX);
+    for (size_t i = 0; i < t->nhosts; i++) {
+        put_devices(&t->hosts[i], &processes);
+        trace_sum_add(&sum, trace_sum_of(&t->hosts[i]));
+    }
+    put_head(w, xp_buf_all(&processes), &sum, details);
+    w->msg.failed |= processes.failed;
+    xp_buf_fini(&processes);
 }
 
 /* --- one event --- */
@@ -252,23 +254,180 @@ static enum xp_status compress(struct pb_work *w)
     return XP_OK;
 }
 
+static enum xp_status work_init(struct pb_work *w, struct trace *t)
+{
+    *w = (struct pb_work){.t = t};
+    xp_buf_init(&w->msg, OUT_MAX);
+    xp_buf_init(&w->series, OUT_MAX);
+    xp_buf_init(&w->deltas, OUT_MAX);
+    xp_buf_init(&w->durations, OUT_MAX);
+    xp_buf_init(&w->names, OUT_MAX);
+    xp_buf_init(&w->meta, OUT_MAX);
+    xp_buf_init(&w->one, OUT_MAX);
+    return xp_strpool_init(&w->strings, t->scratch) ? XP_OK : trace_busy(t->err);
+}
+
+static void work_fini(struct pb_work *w)
+{
+    xp_buf_fini(&w->msg);
+    xp_buf_fini(&w->series);
+    xp_buf_fini(&w->deltas);
+    xp_buf_fini(&w->durations);
+    xp_buf_fini(&w->names);
+    xp_buf_fini(&w->meta);
+    xp_buf_fini(&w->one);
+}
+
+static enum xp_status finish(struct pb_work *w, const struct xp_strpool *strings)
+{
+    for (uint32_t i = 0; i < strings->n; i++)
+        xp_pb_put_bytes(&w->msg, 5, xp_strpool_get(strings, i));
+    return compress(w);
+}
+
 enum xp_status trace_write_pb(struct trace *t, bool details)
 {
-    struct pb_work w = {.t = t};
-    struct xp_buf *const bufs[] = {&w.msg,   &w.series, &w.deltas, &w.durations,
-                                   &w.names, &w.meta,   &w.one};
-    for (size_t i = 0; i < sizeof bufs / sizeof bufs[0]; i++)
-        xp_buf_init(bufs[i], OUT_MAX);
-    enum xp_status st = xp_strpool_init(&w.strings, t->scratch) ? XP_OK : trace_busy(t->err);
+    struct pb_work w;
+    enum xp_status st = work_init(&w, t);
     if (st == XP_OK)
-        put_head(&w, details);
+        put_head_of_all(&w, details);
     for (size_t i = 0; st == XP_OK && i < t->nhosts; i++)
         st = put_host(&w, &t->hosts[i]);
-    for (uint32_t i = 0; st == XP_OK && i < w.strings.n; i++)
-        xp_pb_put_bytes(&w.msg, 5, xp_strpool_get(&w.strings, i));
     if (st == XP_OK)
-        st = compress(&w);
-    for (size_t i = 0; i < sizeof bufs / sizeof bufs[0]; i++)
-        xp_buf_fini(bufs[i]);
+        st = finish(&w, &w.strings);
+    work_fini(&w);
+    return st;
+}
+
+/* --- several hosts, looked at one by one --- */
+
+bool trace_is_pb(const struct trace *t)
+{
+    return !t->req.event_name.n && xp_span_eq(t->req.format, XP_SPAN_LIT("pb"));
+}
+
+enum xp_status trace_pb_piece(struct trace *t, struct trace_piece *p)
+{
+    struct pb_work w;
+    enum xp_status st = work_init(&w, t);
+    put_devices(&t->hosts[0], &p->devices);
+    if (st == XP_OK)
+        st = put_host(&w, &t->hosts[0]);
+    p->strings = w.strings;
+    p->nfirst = w.strings.n;
+    xp_buf_fini(&t->out->text);
+    t->out->text = w.msg;
+    xp_buf_init(&w.msg, OUT_MAX);
+    work_fini(&w);
+    return st;
+}
+
+/* What a string of the host's is called in the answer. */
+static bool renamed(const struct trace_pb_host *h, uint64_t id, uint32_t *to)
+{
+    uint32_t at;
+    *to = 0;
+    if (!id)
+        return true;
+    if (id > h->ids.n / sizeof at)
+        return false;
+    memcpy(&at, h->ids.p + (id - 1) * sizeof at, sizeof at);
+    *to = h->of[at];
+    return true;
+}
+
+/* A message as it is, but for the field that is a string's id. */
+static bool join_ref(struct xp_buf *to, struct xp_span msg, uint32_t ref,
+                     const struct trace_pb_host *h)
+{
+    struct xp_pb r = xp_pb_open(msg);
+    struct xp_pb_field f;
+    const uint8_t *at = r.p;
+    uint32_t id;
+    for (; xp_pb_next(&r, &f); at = r.p) {
+        if (f.num != ref || f.type != XP_PB_VARINT) {
+            xp_buf_add(to, at, (size_t)(r.p - at));
+            continue;
+        }
+        if (!renamed(h, f.value, &id))
+            return false;
+        put_nonzero(to, ref, id);
+    }
+    return r.p == r.end;
+}
+
+static bool join_names(struct xp_buf *to, struct xp_span packed, const struct trace_pb_host *h)
+{
+    const uint8_t *p = packed.p, *end = packed.p + packed.n;
+    uint64_t v;
+    uint32_t id;
+    while (p < end) {
+        if (!(p = xp_varint_read(p, end, &v)) || !renamed(h, v, &id))
+            return false;
+        xp_pb_put_varint(to, id);
+    }
+    return true;
+}
+
+enum { SERIES_HEAD = 1, SERIES_NAMES = 4, SERIES_META = 5, HEAD_NAME = 3, META_CATEGORY = 2 };
+
+static bool join_series(struct pb_work *w, struct xp_span msg, const struct trace_pb_host *h)
+{
+    struct xp_pb r = xp_pb_open(msg);
+    struct xp_pb_field f;
+    bool ok = true;
+    w->series.n = 0;
+    while (ok && xp_pb_next(&r, &f)) {
+        w->one.n = 0;
+        if (f.type != XP_PB_LEN)
+            return false;
+        if (f.num == SERIES_HEAD)
+            ok = join_ref(&w->one, f.bytes, HEAD_NAME, h);
+        else if (f.num == SERIES_META)
+            ok = join_ref(&w->one, f.bytes, META_CATEGORY, h);
+        else if (f.num == SERIES_NAMES)
+            ok = join_names(&w->one, f.bytes, h);
+        else
+            xp_buf_span(&w->one, f.bytes);
+        xp_pb_put_bytes(&w->series, f.num, xp_buf_all(&w->one));
+    }
+    return ok && r.p == r.end;
+}
+
+static bool join_host(struct pb_work *w, const struct trace_pb_host *h)
+{
+    struct xp_pb r = xp_pb_open(h->series);
+    struct xp_pb_field f;
+    while (xp_pb_next(&r, &f)) {
+        if (f.type != XP_PB_LEN || !join_series(w, f.bytes, h))
+            return false;
+        xp_pb_put_bytes(&w->msg, f.num, xp_buf_all(&w->series));
+    }
+    return r.p == r.end;
+}
+
+enum xp_status trace_pb_join(struct trace *t, const struct trace_sum *sum,
+                             const struct trace_pb_host *hosts, size_t n,
+                             const struct xp_strpool *strings)
+{
+    struct pb_work w;
+    struct xp_buf processes;
+    enum xp_status st = work_init(&w, t);
+    bool ok = st == XP_OK;
+    xp_buf_init(&processes, OUT_MAX);
+    for (size_t i = 0; i < n; i++)
+        xp_buf_span(&processes, hosts[i].devices);
+    put_head(&w, xp_buf_all(&processes), sum, true);
+    w.msg.failed |= processes.failed;
+    xp_buf_fini(&processes);
+    for (size_t i = 0; ok && i < n; i++) {
+        ok = join_host(&w, &hosts[i]);
+        if (out_cancelled(t->out))
+            break;
+    }
+    if (st == XP_OK)
+        st = ok ? finish(&w, strings)
+                : xp_fail(t->err, XP_INTERNAL, 0, "a host's part of the trace is no such thing");
+    work_fini(&w);
     return st;
 }

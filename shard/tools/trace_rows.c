@@ -437,3 +437,21 @@ uint32_t trace_track_of(struct trace_host *h, uint32_t device, enum trace_kind k
     h->track_table[slot] = (uint32_t)h->tracks.n;
     return (uint32_t)h->tracks.n - 1;
 }
+
+/* --- what an answer says of its hosts --- */
+
+struct trace_sum trace_sum_of(const struct trace_host *h)
+{
+    return (struct trace_sum){h->begin_ps, h->end_ps, h->events.n, h->tpu, h->nevents > 0};
+}
+
+void trace_sum_add(struct trace_sum *sum, struct trace_sum one)
+{
+    if (one.any && (!sum->any || one.begin_ps < sum->begin_ps))
+        sum->begin_ps = one.begin_ps;
+    if (one.any && (!sum->any || one.end_ps > sum->end_ps))
+        sum->end_ps = one.end_ps;
+    sum->any |= one.any;
+    sum->tpu |= one.tpu;
+    sum->shown += one.shown;
+}

@@ -18,6 +18,9 @@ TOOLS = ['overview_page', 'op_profile', 'input_pipeline_analyzer', 'framework_op
          'pod_viewer', 'roofline_model', 'inference_profile', 'utilization_viewer', 'smart_suggestion']
 
 
+GZIP = {'accept-encoding': 'gzip'}
+
+
 def text_of(reply):
     return gzip.decompress(reply.body) if reply.headers.get('content-encoding') == 'gzip' else reply.body
 
@@ -122,6 +125,39 @@ def test_hosts_are_mapped_by_their_owners_and_no_shard_has_more_than_its_share(c
             q = daemon.query(run='run1', host='host-%d' % i, **({'px': 100} if what == 'window' else {}))
             assert cluster.frontend.get('/api/v1/%s?%s' % (what, q)).status == 200
     assert sum(cluster.metrics('part_loads_total')) - sum(loads) == HOSTS
+
+
+TRACES = [{}, {'resolution': 500}, {'start_time_ms': 1, 'end_time_ms': 4}, {'format': 'pb'}, {'search_prefix': 'fusion'},
+          {'search_prefix': 'fusion.12', 'search_metadata': 'true'}, {'hosts': 'host-5,host-2,host-7'}, {'hosts': 'host-1,nobody'}]
+
+
+def trace(run, **kw):
+    return '%s/data?%s' % (daemon.COMPAT, daemon.query(run=run, tag='trace_viewer@', **kw))
+
+
+@pytest.mark.parametrize('what', TRACES, ids=str)
+def test_a_trace_of_all_hosts_says_what_one_process_says(cluster, alone, what):
+    maps = cluster.metrics('hosts_mapped_total')
+    here, there = cluster.frontend.get(trace('run4', **what), GZIP), alone.get(trace('run4', **what), GZIP)
+    assert (here.status, here.type) == (there.status, there.type)
+    assert text_of(here) == text_of(there) and (here.status != 200 or len(text_of(here)) > 1000)
+    if not what:  # each host's by its owner, and no shard has more than its share
+        mapped = [b - a for a, b in zip(maps, cluster.metrics('hosts_mapped_total'))]
+        assert sum(mapped) == HOSTS and max(mapped) <= 3, mapped
+    assert text_of(cluster.frontend.get(trace('damaged'))) == text_of(alone.get(trace('damaged'))) == b'No Data'
+
+
+def test_one_process_shows_a_trace_of_more_hosts_than_it_has_memory_for(alone, start, tmp_path):
+    """Hosts are looked at one after the other: what is above the budget for all together is answered."""
+    daemon.generate(tmp_path, 'large', '--hosts', '4', '--steps', '160', '--seed', '3')
+    whole = start('--logdir', tmp_path, '--threads', '2', '--memory-budget', '2GB')
+    want = text_of(whole.get(trace('large', resolution=1000), GZIP, timeout=120))
+    need = whole.api('status').json()['profile_bytes']
+    whole.stop()
+    small = start('--logdir', tmp_path, '--threads', '2', '--memory-budget', str(need * 5 // 8))
+    got = small.get(trace('large', resolution=1000), GZIP, timeout=120)
+    assert got.status == 200 and text_of(got) == want
+    assert small.api('status').json()['profile_bytes'] < need * 3 // 4
 
 
 def test_hosts_that_cannot_be_read_are_named(cluster):

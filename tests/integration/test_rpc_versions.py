@@ -82,7 +82,7 @@ def test_partials_are_only_given_to_the_same_build(shard, root):
     for said, status in ((build, 'ok'), ('', 'busy'), ('0' * 40, 'busy')):
         r = shard.request('POST', ASK, body=ask(root, 'map', 'overview_page', more=text(8, said)))
         assert (r.status, r.headers['xprofd-status']) == (200, status), r
-    r = shard.request('POST', ASK, body=ask(root, 'map', 'trace_viewer@', more=text(8, build)))
+    r = shard.request('POST', ASK, body=ask(root, 'map', 'trace_viewer', more=text(8, build)))
     assert r.headers['xprofd-status'] == 'bad_request', r  # a tool without partials
 
 

@@ -482,6 +482,99 @@ static void large_answers_say_what_small_ones_do(void **state)
     json_decref(whole);
 }
 
+/* A device whose ops have long names, which frames hold, some of them those of other hosts. */
+static struct tool_file framed(int k)
+{
+    static const char *const names[] = {"hlo_text", "flops", "counter_value"};
+    struct xp_buf plane = make_plane(1, "/device:TPU:0"), line = make_line(3, "XLA Ops", 1000);
+    char text[200];
+    put_stat_names(&plane, names, 3);
+    for (int i = 1; i <= 5; i++) {
+        snprintf(text, sizeof text, "%%fusion.%d = bf16[128,%d]{1,0} fusion(%%p.%d), kind=kLoop", i,
+                 i % 2 ? 7 : k, i);
+        put_meta(&plane, i, text, i % 2 ? "alpha" : "beta", NULL);
+    }
+    for (int i = 0; i < 200; i++) {
+        struct xp_buf ev = make_event(1 + i % 5, i * US, 500 * 1000);
+        snprintf(text, sizeof text, "text of op %d, known to %s", i % 7,
+                 i % 2 ? "all"
+                 : k   ? "k"
+                       : "0");
+        put_text(&ev, 4, 1, text);
+        put_i64(&ev, 4, 2, i);
+        make_put(&line, 4, &ev);
+    }
+    make_put(&plane, 3, &line);
+    return host_file(&plane);
+}
+
+static struct tool_file counted(void)
+{
+    static const char *const names[] = {"counter_value", "bytes"};
+    struct xp_buf plane = make_plane(1, "/host:CPU"), line = make_line(-1, "counters", 1000);
+    put_stat_names(&plane, names, 2);
+    make_add_meta(&plane, 4, 1, "alpha memory");
+    for (int i = 0; i < 9; i++) {
+        struct xp_buf ev = make_event(1, i * US, 0);
+        put_u64(&ev, 4, 1, (uint64_t)i);
+        make_put(&line, 4, &ev);
+    }
+    make_put(&plane, 3, &line);
+    return host_file(&plane);
+}
+
+enum { SEVERAL = 6 };
+
+static void make_several(struct tool_file f[SEVERAL])
+{
+    struct xp_buf nothing = make_line(5, "main", 0);
+    f[0] = framed(0);
+    f[1] = motley(600);
+    f[2] = one_line(&nothing);
+    f[3] = framed(3);
+    f[4] = counted();
+    f[5] = motley(30);
+}
+
+/* Looked at one by one, as shards do, hosts come to the same bytes as all at once. */
+static void hosts_one_by_one_are_what_all_at_once_are(void **state)
+{
+    (void)state;
+    static const char *const asked[][5] = {
+        {NULL},
+        {"resolution=0"},
+        {"format=pb"},
+        {"format=pb", "start_time_ms=0.05", "end_time_ms=0.07"},
+        {"start_time_ms=0.05", "end_time_ms=0.07"},
+        {"start_time_ms=7000"},
+        {"search_prefix=al"},
+        {"search_prefix=al", "search_metadata=true"},
+        {"search_prefix=no such thing", "search_metadata=true"},
+        {"format=pb", "search_prefix=bet"},
+        {"event_name=alpha", "start_time_ms=0.003", "duration_ms=0.0005", "unique_id=0"},
+        {"event_name=alpha", "start_time_ms=0.003", "duration_ms=0.0005", "unique_id=9"},
+        {"resolution=many"},
+    };
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        const char *args[6] = {NULL};
+        memcpy(args, asked[i], sizeof asked[i]);
+        struct tool_file once[SEVERAL], apart[SEVERAL];
+        struct xp_buf x, y;
+        make_several(once);
+        make_several(apart);
+        enum xp_status a = tool_text("trace_viewer@", true, once, SEVERAL, args, &x);
+        enum xp_status b = tool_text("trace_viewer@", false, apart, SEVERAL, args, &y);
+        assert_int_equal(a, b);
+        assert_int_equal(a, i < 11 ? XP_OK : XP_NOT_FOUND);
+        if (a != XP_OK)
+            continue;
+        assert_int_equal(x.n, y.n);
+        assert_memory_equal(x.p, y.p, x.n);
+        xp_buf_fini(&x);
+        xp_buf_fini(&y);
+    }
+}
+
 static void half_a_million_events_inside_of_each_other_are_answered(void **state)
 {
     (void)state;
@@ -511,6 +604,7 @@ int main(void)
         cmocka_unit_test(windows_show_what_one_walk_over_all_events_would),
         cmocka_unit_test(serials_of_a_window_count_all_events_of_their_begin),
         cmocka_unit_test(large_answers_say_what_small_ones_do),
+        cmocka_unit_test(hosts_one_by_one_are_what_all_at_once_are),
         cmocka_unit_test(half_a_million_events_inside_of_each_other_are_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

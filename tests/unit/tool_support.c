@@ -134,7 +134,9 @@ static enum xp_status run_report(const struct tool *t, const struct tool_host *h
     return tool_report_run(t, sources, n, all, args, a, out, err);
 }
 
-static enum xp_status run(const char *tool, bool report, struct tool_file *files, size_t n,
+enum how { TOOL, REPORT, AT_ONCE };
+
+static enum xp_status run(const char *tool, enum how how, struct tool_file *files, size_t n,
                           const char *const *args, struct xp_buf *answer)
 {
     struct opened o = {{0}, {0}, {{0}}};
@@ -155,8 +157,13 @@ static enum xp_status run(const char *tool, bool report, struct tool_file *files
             (struct tool_arg){xp_span_of(args[a.n], (size_t)(eq - args[a.n])), xp_span_str(eq + 1)};
     }
     out_init(&out, NULL);
-    enum xp_status st = report ? run_report(t, o.host, n, &a, scratch, &out, &err)
-                               : tool_run(t, o.host, n, &a, scratch, &out, &err);
+    enum xp_status st = XP_OK;
+    if (how == REPORT)
+        st = run_report(t, o.host, n, &a, scratch, &out, &err);
+    else if (how == AT_ONCE)
+        st = t->answer(o.host, n, &a, scratch, &out, &err);
+    else
+        st = tool_run(t, o.host, n, &a, scratch, &out, &err);
     if (st == XP_OK)
         st = out_finish(&out, &body, &size, &encoded, &err);
     if (st == XP_OK && answer)
@@ -168,12 +175,18 @@ static enum xp_status run(const char *tool, bool report, struct tool_file *files
     return st;
 }
 
-static json_t *ask(const char *tool, bool report, struct tool_file *files, size_t n,
+enum xp_status tool_text(const char *tool, bool at_once, struct tool_file *files, size_t n,
+                         const char *const *args, struct xp_buf *answer)
+{
+    return run(tool, at_once ? AT_ONCE : TOOL, files, n, args, answer);
+}
+
+static json_t *ask(const char *tool, enum how how, struct tool_file *files, size_t n,
                    const char *const *args)
 {
     struct xp_buf answer;
     json_error_t why;
-    assert_int_equal(run(tool, report, files, n, args, &answer), XP_OK);
+    assert_int_equal(run(tool, how, files, n, args, &answer), XP_OK);
     json_t *j = json_loadb((const char *)answer.p, answer.n, 0, &why);
     if (!j)
         fail_msg("no JSON: %s in %.*s", why.text, (int)answer.n, (const char *)answer.p);
@@ -183,12 +196,12 @@ static json_t *ask(const char *tool, bool report, struct tool_file *files, size_
 
 json_t *tool_ask(const char *tool, struct tool_file *files, size_t n, const char *const *args)
 {
-    return ask(tool, false, files, n, args);
+    return ask(tool, TOOL, files, n, args);
 }
 
 json_t *report_ask(const char *tool, struct tool_file *files, size_t n, const char *const *args)
 {
-    return ask(tool, true, files, n, args);
+    return ask(tool, REPORT, files, n, args);
 }
 
 static json_t *with_id(json_t *list, const char *id)

@@ -30,6 +30,10 @@ struct tool_file {
 /* What the tool answers for the hosts; args are "name=value" and end with NULL (may be NULL). The
  * answer must be JSON. */
 json_t *tool_ask(const char *tool, struct tool_file *files, size_t n, const char *const *args);
+/* Its text, unzipped; at_once: by the tool's `answer`, which sees all hosts together. The answer is
+ * the caller's if the status is XP_OK. */
+enum xp_status tool_text(const char *tool, bool at_once, struct tool_file *files, size_t n,
+                         const char *const *args, struct xp_buf *answer);
 /* The status where it refuses. */
 enum xp_status tool_refuses(const char *tool, struct tool_file *files, size_t n,
                             const char *const *args);
