@@ -10,9 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/hex.h"
 #include "lib/base/json_out.h"
 #include "lib/base/log.h"
 #include "lib/net/client.h"
+#include "lib/run/ticker.h"
 #include "server/links.h"
 
 #define LINE_MAX_BYTES ((size_t)16 << 10)
@@ -34,12 +36,12 @@ struct access {
     char *url;
     const char *role, *version;
     struct net_client *net;
-    pthread_t thread;
+    struct xp_ticker *flushes;
     pthread_mutex_t lock;
-    pthread_cond_t wake;
     bool stopping, write_failed;
-    struct xp_buf lines; /* waiting */
-    struct span *spans;  /* waiting: ACCESS_SPANS_MAX */
+    int since_send_ms;
+    struct xp_buf lines;       /* waiting */
+    struct span *spans, *sent; /* waiting, and those that go out: ACCESS_SPANS_MAX each */
     size_t n_spans;
     _Atomic uint64_t lines_dropped, spans_sent, spans_dropped;
 };
@@ -47,12 +49,6 @@ struct access {
 static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OTHER"};
 
 /* --- a line --- */
-
-static void hex(const uint8_t *p, size_t n, char *out)
-{
-    for (size_t i = 0; i < n; i++)
-        snprintf(out + 2 * i, 3, "%02x", p[i]);
-}
 
 /* Where the secret part of a path begins, or its end. */
 static size_t public_part(struct xp_span path)
@@ -98,7 +94,7 @@ static void write_line(struct xp_buf *b, const struct http_done *d)
     char trace[33], ms[32];
     struct xp_json j;
 
-    hex(d->trace->trace, sizeof d->trace->trace, trace);
+    xp_hex(d->trace->trace, sizeof d->trace->trace, trace);
     snprintf(ms, sizeof ms, "%" PRIu64 ".%03" PRIu64, d->took_ns / 1000000,
              d->took_ns / 1000 % 1000);
     xp_json_init(&j, b);
@@ -206,7 +202,7 @@ static void int_attribute(struct xp_json *j, const char *key, uint64_t v)
 static void id_of(struct xp_json *j, const char *key, const uint8_t *p, size_t n)
 {
     char text[33];
-    hex(p, n, text);
+    xp_hex(p, n, text);
     xp_json_key(j, key);
     xp_json_str(j, text);
 }
@@ -285,7 +281,7 @@ static void write_spans(struct xp_buf *b, const struct access *a, const struct s
     xp_json_obj_end(&j);
 }
 
-/* --- the thread --- */
+/* --- writing and sending --- */
 
 static void put_lines(struct access *a, struct xp_span text)
 {
@@ -331,42 +327,31 @@ static void send_spans(struct access *a, const struct span *v, size_t n)
     xp_buf_fini(&b);
 }
 
-static void *run(void *ctx)
+/* Spans are taken out when some time is over, or half of the room. Lock held. */
+static size_t take_spans(struct access *a)
+{
+    size_t n = a->n_spans;
+    a->since_send_ms += FLUSH_MS;
+    if (!a->stopping && a->since_send_ms < SEND_MS && n <= ACCESS_SPANS_MAX / 2)
+        return 0;
+    memcpy(a->sent, a->spans, n * sizeof *a->spans);
+    a->n_spans = 0;
+    a->since_send_ms = 0;
+    return n;
+}
+
+static void flush(void *ctx)
 {
     struct access *a = ctx;
-    struct span *out = calloc(ACCESS_SPANS_MAX, sizeof *out);
-    int since_send_ms = 0;
-    bool stopping = false;
-
-    XP_ASSERT(out);
-    while (!stopping) {
-        struct timespec until;
-        size_t n = 0;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += FLUSH_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000L;
-        until.tv_nsec %= 1000000000L;
-        pthread_mutex_lock(&a->lock);
-        while (!a->stopping && pthread_cond_timedwait(&a->wake, &a->lock, &until) != ETIMEDOUT) {
-        }
-        stopping = a->stopping;
-        struct xp_buf lines = a->lines;
-        xp_buf_init(&a->lines, ACCESS_WAIT_MAX);
-        since_send_ms += FLUSH_MS;
-        if (stopping || since_send_ms >= SEND_MS || a->n_spans > ACCESS_SPANS_MAX / 2) {
-            n = a->n_spans;
-            memcpy(out, a->spans, n * sizeof *out);
-            a->n_spans = 0;
-            since_send_ms = 0;
-        }
-        pthread_mutex_unlock(&a->lock);
-        put_lines(a, xp_buf_all(&lines));
-        xp_buf_fini(&lines);
-        if (n)
-            send_spans(a, out, n);
-    }
-    free(out);
-    return NULL;
+    pthread_mutex_lock(&a->lock);
+    struct xp_buf lines = a->lines;
+    xp_buf_init(&a->lines, ACCESS_WAIT_MAX);
+    size_t n = a->spans ? take_spans(a) : 0;
+    pthread_mutex_unlock(&a->lock);
+    put_lines(a, xp_buf_all(&lines));
+    xp_buf_fini(&lines);
+    if (n)
+        send_spans(a, a->sent, n);
 }
 
 /* --- life --- */
@@ -394,7 +379,8 @@ static enum xp_status open_spans(struct access *a, const char *endpoint, struct 
     XP_ASSERT(asprintf(&a->url, "%.*s/v1/traces", (int)(endpoint[n - 1] == '/' ? n - 1 : n),
                        endpoint) > 0);
     a->spans = calloc(ACCESS_SPANS_MAX, sizeof *a->spans);
-    XP_ASSERT(a->spans);
+    a->sent = calloc(ACCESS_SPANS_MAX, sizeof *a->sent);
+    XP_ASSERT(a->spans && a->sent);
     a->net = net_client_open();
     return a->net ? XP_OK : xp_fail(err, XP_INTERNAL, 0, "no client for --otlp-endpoint");
 }
@@ -406,6 +392,7 @@ static void release(struct access *a)
     net_client_close(a->net);
     xp_buf_fini(&a->lines);
     free(a->spans);
+    free(a->sent);
     free(a->url);
     free(a);
 }
@@ -414,7 +401,6 @@ enum xp_status access_new(const struct access_config *config, struct access **ou
                           struct xp_error *err)
 {
     struct access *a = calloc(1, sizeof *a);
-    pthread_condattr_t attr;
 
     XP_ASSERT(a);
     a->fd = -1;
@@ -429,11 +415,7 @@ enum xp_status access_new(const struct access_config *config, struct access **ou
         return status;
     }
     pthread_mutex_init(&a->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&a->wake, &attr);
-    pthread_condattr_destroy(&attr);
-    XP_ASSERT(pthread_create(&a->thread, NULL, run, a) == 0);
+    a->flushes = xp_ticker_new(FLUSH_MS, flush, a);
     *out = a;
     return XP_OK;
 }
@@ -442,12 +424,9 @@ void access_free(struct access *a)
 {
     if (!a)
         return;
-    pthread_mutex_lock(&a->lock);
+    xp_ticker_free(a->flushes);
     a->stopping = true;
-    pthread_cond_signal(&a->wake);
-    pthread_mutex_unlock(&a->lock);
-    pthread_join(a->thread, NULL);
-    pthread_cond_destroy(&a->wake);
+    flush(a); /* what came since */
     pthread_mutex_destroy(&a->lock);
     release(a);
 }

@@ -128,25 +128,6 @@ const struct who *gate_who_of(const struct gate *g, const json_t *claims)
 
 /* --- cookies --- */
 
-struct xp_span gate_cookie(const struct http_exchange *ex, const char *name)
-{
-    struct xp_span rest = http_header(ex, "cookie");
-    size_t n = strlen(name);
-
-    while (rest.n) {
-        const uint8_t *semicolon = memchr(rest.p, ';', rest.n);
-        struct xp_span one = xp_span_of(rest.p, semicolon ? (size_t)(semicolon - rest.p) : rest.n);
-        rest = xp_span_of(rest.p + one.n, rest.n - one.n);
-        if (rest.n)
-            rest = xp_span_of(rest.p + 1, rest.n - 1);
-        while (one.n && *one.p == ' ')
-            one = xp_span_of(one.p + 1, one.n - 1);
-        if (one.n > n && !memcmp(one.p, name, n) && one.p[n] == '=')
-            return xp_span_of(one.p + n + 1, one.n - n - 1);
-    }
-    return (struct xp_span){0};
-}
-
 void gate_set_cookie(const struct gate *g, struct http_answer *a, const char *name,
                      struct xp_span value, int64_t seconds)
 {
@@ -346,7 +327,7 @@ static enum gate_verdict by_oidc(struct gate *g, struct http_exchange *ex, bool 
         return refused(err, "there is more than one Authorization header");
     if (bearer_token(ex, &token))
         return check_token(g, 'b', token, JWT_RS256 | JWT_ES256, last, who, err);
-    return by_session(g, gate_cookie(ex, g->session_cookie), who);
+    return by_session(g, http_cookie(ex, g->session_cookie), who);
 }
 
 static enum gate_verdict by_iap(struct gate *g, struct http_exchange *ex, bool last,

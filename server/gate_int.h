@@ -65,8 +65,6 @@ struct gate {
 
 /* Of checked claims; NULL when there is nobody in them. */
 const struct who *gate_who_of(const struct gate *g, const json_t *claims);
-/* The cookie's value. */
-struct xp_span gate_cookie(const struct http_exchange *ex, const char *name);
 /* Sets the cookie; value empty: deletes it. */
 void gate_set_cookie(const struct gate *g, struct http_answer *a, const char *name,
                      struct xp_span value, int64_t seconds);

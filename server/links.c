@@ -16,6 +16,7 @@
 #define COOKIES_MAX 6 /* of links, that a request may carry; the rest is not looked at */
 #define COOKIES_DROPPED 4
 #define LIST_BYTES ((size_t)1 << 20)
+#define LINK_AFTER_MAX 2048 /* of a store's word for where a page begins */
 
 struct links {
     struct xp_keyring *keys;
@@ -90,23 +91,6 @@ static bool reaches(const struct link_claims *c, const struct who *who)
     return c->audience == LINK_ANYONE || (c->audience == LINK_DOMAIN && in_domain(who, c->domain));
 }
 
-/* The next "name=value" of a Cookie header. */
-static bool next_cookie(struct xp_span *header, struct xp_span *name, struct xp_span *value)
-{
-    while (header->n && (header->p[0] == ' ' || header->p[0] == ';'))
-        *header = xp_span_of(header->p + 1, header->n - 1);
-    if (header->n == 0)
-        return false;
-    const uint8_t *end = memchr(header->p, ';', header->n);
-    size_t n = end ? (size_t)(end - header->p) : header->n;
-    const uint8_t *eq = memchr(header->p, '=', n);
-    size_t at = eq ? (size_t)(eq - header->p) : n;
-    *name = xp_span_of(header->p, at);
-    *value = eq ? xp_span_of(eq + 1, n - at - 1) : (struct xp_span){0};
-    *header = xp_span_of(header->p + n, header->n - n);
-    return true;
-}
-
 bool links_admit(struct links *l, struct http_exchange *ex, const struct project *p,
                  const struct who *who, struct link_claims *c)
 {
@@ -118,7 +102,7 @@ bool links_admit(struct links *l, struct http_exchange *ex, const struct project
     xp_buf_init(&wanted, LINK_RUN_MAX);
     run = http_query_get(http_request(ex)->query, "run", &wanted) ? xp_buf_all(&wanted)
                                                                   : (struct xp_span){0};
-    while (l && seen < COOKIES_MAX && next_cookie(&header, &name, &value)) {
+    while (l && seen < COOKIES_MAX && http_cookie_next(&header, &name, &value)) {
         struct link_claims one;
         if (!xp_span_starts(name, XP_SPAN_LIT(COOKIE)))
             continue;
@@ -166,7 +150,7 @@ bool links_cover(const struct link_claims *c, const struct route *route, bool co
                  struct xp_span query)
 {
     static const char *const any[] = {"run", "progress", "events", NULL};
-    static const char *const timeline[] = {"aggregate", "event",  "search",
+    static const char *const timeline[] = {"aggregate", "curve",  "event", "search",
                                            "tracks",    "window", NULL};
     static const char *const reports[] = {"report", "report_csv", NULL};
     bool all = c->tool[0] == 0;
@@ -229,7 +213,7 @@ static void drop_cookies(struct http_exchange *ex, struct http_answer *a)
     struct xp_span header = http_header(ex, "cookie"), name, value;
     int seen = 0;
 
-    while (next_cookie(&header, &name, &value) && seen < COOKIES_MAX + COOKIES_DROPPED) {
+    while (http_cookie_next(&header, &name, &value) && seen < COOKIES_MAX + COOKIES_DROPPED) {
         char text[64];
         if (!xp_span_starts(name, XP_SPAN_LIT(COOKIE)) || name.n > 40 || ++seen < COOKIES_MAX)
             continue;
@@ -510,31 +494,28 @@ static bool is_maker(const struct ask *ask, const char *by)
     return strcmp(by, who_name(ask->who)) == 0;
 }
 
-void api_links(struct ask *ask)
+static void write_record(struct xp_json *j, const struct ask *ask, const struct link_record *r,
+                         bool editor)
 {
-    struct links *l = links_of(ask);
-    char run[LINK_RUN_MAX + 1];
-    struct link_record *v = NULL;
-    struct xp_error err = {0};
-    struct xp_buf body;
-    struct xp_json j;
-    bool cut;
-    size_t n;
+    xp_json_obj(j);
+    write_link(j, &r->claims);
+    xp_json_key(j, "by");
+    xp_json_str(j, r->by);
+    xp_json_key(j, "revoked");
+    xp_json_bool(j, r->revoked);
+    xp_json_key(j, "expired");
+    xp_json_bool(j, r->claims.expires_s <= now_s());
+    xp_json_key(j, "may_revoke");
+    xp_json_bool(j, editor || is_maker(ask, r->by));
+    xp_json_obj_end(j);
+}
 
-    if (!l)
-        return;
-    enum xp_status status = XP_OK;
-    if (!arg_text(ask, "run", run, sizeof run))
-        status = xp_fail(&err, XP_BAD_REQUEST, 0, "run is needed: links are listed by run");
-    else
-        status = linkstore_list(l->store, ask->project->name, run, &v, &n, &cut, &err);
-    if (status != XP_OK) {
-        ask_problem(ask, &err);
-        return;
-    }
+static void write_page(struct ask *ask, const struct link_page *page, struct xp_buf *body)
+{
     bool editor = project_right(ask->project, ask->who) >= RIGHT_EDIT;
-    xp_buf_init(&body, LIST_BYTES);
-    xp_json_init(&j, &body);
+    struct xp_json j;
+
+    xp_json_init(&j, body);
     xp_json_obj(&j);
     xp_json_key(&j, "max_minutes");
     xp_json_i64(&j, (int64_t)ask->project->links_max_days * DAY_S / MINUTE_S);
@@ -543,25 +524,54 @@ void api_links(struct ask *ask)
     xp_json_key(&j, "domain");
     xp_json_bool(&j, editor);
     xp_json_key(&j, "more");
-    xp_json_bool(&j, cut);
+    xp_json_bool(&j, page->next);
+    xp_json_key(&j, "next");
+    if (page->next)
+        xp_json_str(&j, page->next);
+    else
+        xp_json_null(&j);
     xp_json_key(&j, "links");
     xp_json_arr(&j);
-    for (size_t i = 0; i < n; i++) {
-        xp_json_obj(&j);
-        write_link(&j, &v[i].claims);
-        xp_json_key(&j, "by");
-        xp_json_str(&j, v[i].by);
-        xp_json_key(&j, "revoked");
-        xp_json_bool(&j, v[i].revoked);
-        xp_json_key(&j, "expired");
-        xp_json_bool(&j, v[i].claims.expires_s <= now_s());
-        xp_json_key(&j, "may_revoke");
-        xp_json_bool(&j, editor || is_maker(ask, v[i].by));
-        xp_json_obj_end(&j);
-    }
+    for (size_t i = 0; i < page->n; i++)
+        write_record(&j, ask, &page->v[i], editor);
     xp_json_arr_end(&j);
     xp_json_obj_end(&j);
-    free(v);
+}
+
+/* Of a run, or of all: who administers the project sees what of it is shared. */
+static enum xp_status list(struct ask *ask, struct links *l, struct link_page *page,
+                           struct xp_error *err)
+{
+    char run[LINK_RUN_MAX + 1], after[LINK_AFTER_MAX];
+    bool all = !ask_arg(ask, "run").p, on = ask_arg(ask, "after").p;
+
+    if (!all && !arg_text(ask, "run", run, sizeof run))
+        return xp_fail(err, XP_BAD_REQUEST, 0, "\"run\" is no run's name");
+    if (on && !arg_text(ask, "after", after, sizeof after))
+        return xp_fail(err, XP_BAD_REQUEST, 0, "\"after\" is the next of the page before");
+    if (all && project_right(ask->project, ask->who) < RIGHT_ADMIN)
+        return xp_fail(err, XP_DENIED, 0,
+                       "only an admin lists the links of all runs: run says of which one");
+    return linkstore_list(l->store, ask->project->name, all ? NULL : run, on ? after : NULL, page,
+                          err);
+}
+
+void api_links(struct ask *ask)
+{
+    struct links *l = links_of(ask);
+    struct link_page page = {0};
+    struct xp_error err = {0};
+    struct xp_buf body;
+
+    if (!l)
+        return;
+    if (list(ask, l, &page, &err) != XP_OK) {
+        ask_problem(ask, &err);
+        return;
+    }
+    xp_buf_init(&body, LIST_BYTES);
+    write_page(ask, &page, &body);
+    link_page_fini(&page);
     ask_json(ask, &body);
 }
 

@@ -1,16 +1,16 @@
 #include "server/linkstore.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/hex.h"
 #include "lib/base/json_out.h"
 #include "lib/base/log.h"
+#include "lib/run/ticker.h"
 
 #define KEY_MAX 800
 #define PART_MAX 200 /* of a run's name, encoded: directories take 255 bytes */
@@ -32,13 +32,13 @@ struct revoked {
 
 struct linkstore {
     struct xp_store *store;
-    pthread_t thread;
+    struct xp_ticker *looks;
     pthread_mutex_t lock;
-    pthread_cond_t wake;
-    bool stopping;
     uint64_t looked_ns;    /* when the last look that went well began; 0: none did */
     struct revoked listed; /* as of that look */
-    struct revoked own;    /* by this process: a look under way does not know them */
+    /* By this process: since the last look began, which may not know them; and before that, until a
+     * look has gone well. */
+    struct revoked own, owed;
 };
 
 /* --- sets --- */
@@ -101,6 +101,17 @@ static void clear(struct revoked *r)
     free(r->ids);
     free(r->runs);
     *r = (struct revoked){0};
+}
+
+/* Moves what is in `from`. */
+static void join(struct revoked *r, struct revoked *from)
+{
+    for (size_t i = 0; i < from->n_ids; i++)
+        add_id(r, from->ids[i]);
+    for (size_t i = 0; i < from->n_runs; i++)
+        add_run(r, from->runs[i].key, strlen(from->runs[i].key), from->runs[i].before_s);
+    sort(r);
+    clear(from);
 }
 
 static bool has_id(const struct revoked *r, const char id[LINK_ID_TEXT])
@@ -206,13 +217,16 @@ static enum xp_status look_below(struct linkstore *ls, const char *prefix, struc
     return status;
 }
 
-static void look(struct linkstore *ls)
+void linkstore_look(struct linkstore *ls)
 {
     struct revoked r = {0}, old;
     struct xp_error err = {0};
     uint64_t began = xp_now_ns();
-    enum xp_status status = look_below(ls, "revoked/", &r, take_id, &err);
 
+    pthread_mutex_lock(&ls->lock);
+    join(&ls->owed, &ls->own); /* these were written before the look, which finds them */
+    pthread_mutex_unlock(&ls->lock);
+    enum xp_status status = look_below(ls, "revoked/", &r, take_id, &err);
     if (status == XP_OK)
         status = look_below(ls, "revoked-runs/", &r, take_run, &err);
     if (status != XP_OK) {
@@ -225,29 +239,14 @@ static void look(struct linkstore *ls)
     old = ls->listed;
     ls->listed = r;
     ls->looked_ns = began ? began : 1;
+    clear(&ls->owed);
     pthread_mutex_unlock(&ls->lock);
     clear(&old);
 }
 
-static void *run_looks(void *ctx)
+static void look_again(void *ctx)
 {
-    struct linkstore *ls = ctx;
-    pthread_mutex_lock(&ls->lock);
-    while (!ls->stopping) {
-        struct timespec until;
-        int rc = 0;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += LINKSTORE_LOOK_S;
-        while (!ls->stopping && rc != ETIMEDOUT)
-            rc = pthread_cond_timedwait(&ls->wake, &ls->lock, &until);
-        if (ls->stopping)
-            break;
-        pthread_mutex_unlock(&ls->lock);
-        look(ls);
-        pthread_mutex_lock(&ls->lock);
-    }
-    pthread_mutex_unlock(&ls->lock);
-    return NULL;
+    linkstore_look(ctx);
 }
 
 /* --- life --- */
@@ -257,7 +256,6 @@ enum xp_status linkstore_open(const char *where, const struct xp_bucket_options 
 {
     struct xp_bucket_options o = bucket ? *bucket : (struct xp_bucket_options){0};
     struct linkstore *ls = calloc(1, sizeof *ls);
-    pthread_condattr_t attr;
 
     XP_ASSERT(ls);
     o.writable = true;
@@ -269,12 +267,8 @@ enum xp_status linkstore_open(const char *where, const struct xp_bucket_options 
         return status;
     }
     pthread_mutex_init(&ls->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&ls->wake, &attr);
-    pthread_condattr_destroy(&attr);
-    look(ls); /* or every link would be in doubt at first */
-    XP_ASSERT(pthread_create(&ls->thread, NULL, run_looks, ls) == 0);
+    linkstore_look(ls); /* or every link would be in doubt at first */
+    ls->looks = xp_ticker_new(LINKSTORE_LOOK_S * 1000, look_again, ls);
     *out = ls;
     return XP_OK;
 }
@@ -283,15 +277,11 @@ void linkstore_close(struct linkstore *ls)
 {
     if (!ls)
         return;
-    pthread_mutex_lock(&ls->lock);
-    ls->stopping = true;
-    pthread_cond_signal(&ls->wake);
-    pthread_mutex_unlock(&ls->lock);
-    pthread_join(ls->thread, NULL);
+    xp_ticker_free(ls->looks);
     clear(&ls->listed);
     clear(&ls->own);
+    clear(&ls->owed);
     xp_store_free(ls->store);
-    pthread_cond_destroy(&ls->wake);
     pthread_mutex_destroy(&ls->lock);
     free(ls);
 }
@@ -357,13 +347,7 @@ static bool copy_text(const json_t *o, const char *name, char *to, size_t size)
 static bool read_id(const json_t *o, struct link_claims *c)
 {
     const char *s = json_string_value(json_object_get(o, "id"));
-    if (!s || !is_id(s))
-        return false;
-    for (size_t i = 0; i < LINK_ID_BYTES; i++) {
-        char two[3] = {s[2 * i], s[2 * i + 1], 0};
-        c->id[i] = (uint8_t)strtoul(two, NULL, 16);
-    }
-    return true;
+    return s && is_id(s) && xp_unhex(s, LINK_ID_BYTES, c->id);
 }
 
 static bool read_record(const json_t *o, struct link_record *r)
@@ -386,6 +370,16 @@ static bool read_record(const json_t *o, struct link_record *r)
     return false;
 }
 
+static enum xp_status parse(struct xp_span text, const char *key, struct link_record *r,
+                            struct xp_error *err)
+{
+    json_t *o =
+        json_loadb(text.n ? (const char *)text.p : "", text.n, JSON_REJECT_DUPLICATES, NULL);
+    bool good = o && read_record(o, r);
+    json_decref(o);
+    return good ? XP_OK : xp_fail(err, XP_IO, 0, "the link's record \"%s\" is damaged", key);
+}
+
 static enum xp_status fetch(struct linkstore *ls, const char *key, struct link_record *r,
                             struct xp_error *err)
 {
@@ -397,13 +391,7 @@ static enum xp_status fetch(struct linkstore *ls, const char *key, struct link_r
     if (status == XP_OK)
         status = xp_reader_read(reader, 0, text, sizeof text, &n, err);
     xp_reader_close(reader);
-    if (status != XP_OK)
-        return status;
-    json_t *o = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL);
-    if (!o || !read_record(o, r))
-        status = xp_fail(err, XP_IO, 0, "the link's record \"%s\" is damaged", key);
-    json_decref(o);
-    return status;
+    return status == XP_OK ? parse(xp_span_of(text, n), key, r, err) : status;
 }
 
 static void complete(struct linkstore *ls, const char *project, const char *run,
@@ -434,32 +422,85 @@ enum xp_status linkstore_get(struct linkstore *ls, const char *project, const ch
     return status;
 }
 
+/* "<run>/<id>" below the project: the run, decoded; false when no link of ours has such a name. */
+static bool read_place(const char *place, char run[LINK_RUN_MAX + 1])
+{
+    const char *slash = strchr(place, '/');
+    size_t n = 0;
+    if (!slash || !is_id(slash + 1) || slash - place >= PART_MAX)
+        return false;
+    for (const char *p = place; p < slash; p++) {
+        int hi = *p == '%' ? xp_hex_value((uint8_t)p[1]) : 0;
+        int lo = *p == '%' && hi >= 0 ? xp_hex_value((uint8_t)p[2]) : 0;
+        if (hi < 0 || lo < 0 || (*p == '%' && hi + lo == 0))
+            return false;
+        run[n++] = *p == '%' ? (char)(hi << 4 | lo) : *p;
+        p += *p == '%' ? 2 : 0;
+    }
+    run[n] = 0;
+    return n > 0;
+}
+
+/* The records of a page of the listing whose keys begin with "links/<project>/". */
+static void read_page(struct linkstore *ls, const char *project, size_t skip,
+                      const struct xp_store_page *found, struct link_page *page)
+{
+    struct xp_buf *bodies = calloc(found->n + 1, sizeof *bodies);
+    struct xp_error *errs = calloc(found->n + 1, sizeof *errs);
+    char run[LINK_RUN_MAX + 1];
+
+    XP_ASSERT(bodies && errs);
+    xp_store_read_each(ls->store, found->items, found->n, RECORD_MAX, bodies, errs);
+    for (size_t i = 0; i < found->n; i++) {
+        struct link_record *r = &page->v[page->n];
+        const char *key = found->items[i].key;
+        *r = (struct link_record){0};
+        /* Damaged, gone by now, or none of ours: the others are told all the same. */
+        if (errs[i].status == XP_OK && read_place(key + skip, run) &&
+            parse(xp_buf_all(&bodies[i]), key, r, NULL) == XP_OK) {
+            complete(ls, project, run, r);
+            page->n++;
+        }
+        xp_buf_fini(&bodies[i]);
+    }
+    free(bodies);
+    free(errs);
+}
+
 enum xp_status linkstore_list(struct linkstore *ls, const char *project, const char *run,
-                              struct link_record **v, size_t *n, bool *cut, struct xp_error *err)
+                              const char *after, struct link_page *page, struct xp_error *err)
 {
     char part[2 * PART_MAX], prefix[KEY_MAX];
-    struct xp_store_page page;
-    enum xp_status status = run_key(part, project, run, err);
+    struct xp_store_page found;
+    char *token = NULL;
 
+    *page = (struct link_page){0};
+    XP_TRY(run_key(part, project, run ? run : "x", err));
+    size_t skip = (size_t)snprintf(prefix, sizeof prefix, "links/%s/", part);
+    char *of_run = strchr(part, '/') + 1;
+    skip -= strlen(of_run) + 1;
+    if (!run)
+        prefix[skip] = 0;
+    if (after && asprintf(&token, "%s%s", prefix, after) < 0)
+        return xp_fail(err, XP_BUSY, 0, "out of memory");
+    enum xp_status status =
+        xp_store_list(ls->store, prefix, false, token, LINKSTORE_LIST_MAX, &found, err);
+    free(token);
     if (status != XP_OK)
         return status;
-    snprintf(prefix, sizeof prefix, "links/%s/", part);
-    status = xp_store_list(ls->store, prefix, false, NULL, LINKSTORE_LIST_MAX, &page, err);
-    if (status != XP_OK)
-        return status;
-    *n = 0;
-    *cut = page.next != NULL;
-    *v = calloc(page.n ? page.n : 1, sizeof **v);
-    XP_ASSERT(*v);
-    for (size_t i = 0; i < page.n; i++) {
-        struct link_record *r = &(*v)[*n];
-        if (fetch(ls, page.items[i].key, r, err) != XP_OK)
-            continue; /* damaged, or gone by now: the others are told all the same */
-        complete(ls, project, run, r);
-        ++*n;
-    }
-    xp_store_page_fini(&page);
+    page->v = calloc(found.n + 1, sizeof *page->v);
+    XP_ASSERT(page->v);
+    read_page(ls, project, skip, &found, page);
+    page->next = found.next ? strdup(found.next + strlen(prefix)) : NULL;
+    xp_store_page_fini(&found);
     return XP_OK;
+}
+
+void link_page_fini(struct link_page *page)
+{
+    free(page->v);
+    free(page->next);
+    *page = (struct link_page){0};
 }
 
 /* --- revoking --- */
@@ -511,8 +552,17 @@ enum xp_status linkstore_revoke_run(struct linkstore *ls, const char *project, c
 
 static int64_t latest_cut(const struct linkstore *ls, const char *key)
 {
-    int64_t a = cut_of(&ls->listed, key), b = cut_of(&ls->own, key);
-    return a > b ? a : b;
+    int64_t latest = cut_of(&ls->listed, key);
+    const struct revoked *const mine[] = {&ls->owed, &ls->own};
+    for (int i = 0; i < 2; i++)
+        if (cut_of(mine[i], key) > latest)
+            latest = cut_of(mine[i], key);
+    return latest;
+}
+
+static bool is_revoked(const struct linkstore *ls, const char *id)
+{
+    return has_id(&ls->listed, id) || has_id(&ls->owed, id) || has_id(&ls->own, id);
 }
 
 enum link_verdict linkstore_judge(struct linkstore *ls, const struct link_claims *c)
@@ -524,7 +574,7 @@ enum link_verdict linkstore_judge(struct linkstore *ls, const struct link_claims
         return LINK_REVOKED;
     link_id_text(c, id);
     pthread_mutex_lock(&ls->lock);
-    if (has_id(&ls->listed, id) || has_id(&ls->own, id) || c->issued_s <= latest_cut(ls, part))
+    if (is_revoked(ls, id) || c->issued_s <= latest_cut(ls, part))
         verdict = LINK_REVOKED;
     else if (!ls->looked_ns || xp_now_ns() - ls->looked_ns > LINKSTORE_STALE_S * SECOND_NS)
         verdict = LINK_UNSURE;

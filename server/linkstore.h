@@ -13,7 +13,7 @@
  *
  * Order      linkstore_open -> the rest from any thread -> linkstore_close.
  * Threads    linkstore_judge never blocks on the store; everything else does: on workers.
- * Limits     LINKSTORE_LIST_MAX links of a run are listed; LINKSTORE_REVOKED_MAX revocations are
+ * Limits     LINKSTORE_LIST_MAX links are a page; LINKSTORE_REVOKED_MAX revocations are
  *            kept, and above that no link is trusted (old ones are to be deleted by age).
  */
 #ifndef SERVER_LINKSTORE_H
@@ -45,9 +45,17 @@ struct link_record {
     bool revoked;
 };
 
-/* The links of a run, in no order; *v is to be freed. *cut: there are more. */
+struct link_page {
+    struct link_record *v;
+    size_t n;
+    char *next; /* where the next page begins; NULL at the end */
+};
+
+/* The links of a run, or, with run NULL, of all runs of the project, run by run; otherwise in no
+ * order. after: NULL, or the next of the page before. */
 enum xp_status linkstore_list(struct linkstore *ls, const char *project, const char *run,
-                              struct link_record **v, size_t *n, bool *cut, struct xp_error *err);
+                              const char *after, struct link_page *page, struct xp_error *err);
+void link_page_fini(struct link_page *page);
 /* One of them; XP_NOT_FOUND. id: in hex. */
 enum xp_status linkstore_get(struct linkstore *ls, const char *project, const char *run,
                              const char *id, struct link_record *r, struct xp_error *err);
@@ -57,6 +65,9 @@ enum xp_status linkstore_revoke(struct linkstore *ls, const struct link_claims *
                                 struct xp_error *err);
 enum xp_status linkstore_revoke_run(struct linkstore *ls, const char *project, const char *run,
                                     int64_t now_s, struct xp_error *err);
+
+/* Looks what is revoked, now; it happens by itself. Blocks. */
+void linkstore_look(struct linkstore *ls);
 
 enum link_verdict { LINK_GOOD, LINK_REVOKED, LINK_UNSURE /* the store cannot be asked */ };
 enum link_verdict linkstore_judge(struct linkstore *ls, const struct link_claims *c);

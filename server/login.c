@@ -493,7 +493,7 @@ static bool check_return(struct gate *g, struct http_exchange *ex, struct attemp
     const char *wrong = NULL;
 
     xp_buf_init(&state, URL_MAX);
-    if (!attempt_read(g, gate_cookie(ex, g->login_cookie), t))
+    if (!attempt_read(g, http_cookie(ex, g->login_cookie), t))
         wrong = "This login was not begun here, or too long ago.";
     else if (!query_text(ex, "state", &state) ||
              !xp_secret_same(xp_span_str(str(&state)), xp_span_str(str(&t->state))))

@@ -5,20 +5,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
 #include "lib/base/log.h"
+#include "lib/run/ticker.h"
 #include "server/audit.h"
 #include "server/gate.h"
 #include "server/projects_int.h"
 #include "server/runs.h"
 
-#define LOOK_FILE_S 1
-#define LOOK_BUCKET_S 10
+#define LOOK_FILE_MS 1000
+#define LOOK_BUCKET_MS 10000
 #define LOOK_AGAIN_NS UINT64_C(250000000) /* after a root that is none */
 #define LOCATION_MAX 65536
 
@@ -53,17 +53,14 @@ struct projects {
     struct audit *audit;
     struct xp_store *bucket; /* of the table, when it is an object */
     char *key;
-    pthread_mutex_t lock; /* table, stop */
-    pthread_cond_t wake;
+    pthread_mutex_t lock; /* table */
     struct table table;
-    bool stop;
     pthread_mutex_t reading; /* the rest */
     struct opened *opened;
     size_t n_opened;
     uint64_t generation, looked_ns;
     char last[sizeof((struct xp_error *)0)->text]; /* the complaint that was logged last */
-    pthread_t thread;
-    bool started;
+    struct xp_ticker *looks;
 };
 
 static void *must(void *p)
@@ -357,23 +354,9 @@ bool projects_look(struct projects *ps)
     return true;
 }
 
-static void *look_again(void *arg)
+static void look_again(void *ctx)
 {
-    struct projects *ps = arg;
-    pthread_mutex_lock(&ps->lock);
-    while (!ps->stop) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += ps->bucket ? LOOK_BUCKET_S : LOOK_FILE_S;
-        pthread_cond_timedwait(&ps->wake, &ps->lock, &until);
-        if (ps->stop)
-            break;
-        pthread_mutex_unlock(&ps->lock);
-        projects_look(ps);
-        pthread_mutex_lock(&ps->lock);
-    }
-    pthread_mutex_unlock(&ps->lock);
-    return NULL;
+    projects_look(ctx);
 }
 
 /* --- life --- */
@@ -424,24 +407,19 @@ enum xp_status projects_new(const struct projects_config *config, struct project
                             struct xp_error *err)
 {
     struct projects *ps = must(calloc(1, sizeof *ps));
-    pthread_condattr_t attr;
 
     ps->path = config->table ? must(strdup(config->table)) : NULL;
     ps->first = config->first ? must(strdup(config->first)) : NULL;
     ps->audit = config->audit;
     pthread_mutex_init(&ps->lock, NULL);
     pthread_mutex_init(&ps->reading, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&ps->wake, &attr);
-    pthread_condattr_destroy(&attr);
     enum xp_status status = first_table(ps, config, err);
     if (status != XP_OK) {
         projects_free(ps);
         return status;
     }
     if (ps->path)
-        ps->started = pthread_create(&ps->thread, NULL, look_again, ps) == 0;
+        ps->looks = xp_ticker_new(ps->bucket ? LOOK_BUCKET_MS : LOOK_FILE_MS, look_again, ps);
     *out = ps;
     return XP_OK;
 }
@@ -450,12 +428,7 @@ void projects_free(struct projects *ps)
 {
     if (!ps)
         return;
-    pthread_mutex_lock(&ps->lock);
-    ps->stop = true;
-    pthread_cond_signal(&ps->wake);
-    pthread_mutex_unlock(&ps->lock);
-    if (ps->started)
-        pthread_join(ps->thread, NULL);
+    xp_ticker_free(ps->looks);
     drop_table(&ps->table);
     for (size_t i = 0; i < ps->n_opened; i++) {
         xp_store_free(ps->opened[i].store);
@@ -463,7 +436,6 @@ void projects_free(struct projects *ps)
     }
     free(ps->opened);
     xp_store_free(ps->bucket);
-    pthread_cond_destroy(&ps->wake);
     pthread_mutex_destroy(&ps->reading);
     pthread_mutex_destroy(&ps->lock);
     free(ps->key);

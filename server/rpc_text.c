@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/hex.h"
 #include "server/rpc.h"
 
 /* --- the build --- */
@@ -19,8 +20,7 @@ static bool find_id(const uint8_t *p, size_t n)
         size_t name = (h.n_namesz + 3u) & ~3u, desc = (h.n_descsz + 3u) & ~3u;
         const uint8_t *id = p + sizeof h + name;
         if (h.n_type == NT_GNU_BUILD_ID && h.n_namesz == 4 && !memcmp(p + sizeof h, "GNU", 4)) {
-            for (size_t i = 0; i < h.n_descsz && 2 * i + 2 < sizeof build; i++)
-                snprintf(build + 2 * i, 3, "%02x", id[i]);
+            xp_hex(id, h.n_descsz < sizeof build / 2 ? h.n_descsz : sizeof build / 2, build);
             return true;
         }
         size_t all = sizeof h + name + desc;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "lib/auth/base64url.h"
+#include "lib/base/hex.h"
 #include "link.pb-c.h"
 
 #define PAYLOAD_MAX ((size_t)3000)
@@ -22,12 +23,7 @@ enum xp_status link_new_id(struct link_claims *c, struct xp_error *err)
 
 void link_id_text(const struct link_claims *c, char text[LINK_ID_TEXT])
 {
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < LINK_ID_BYTES; i++) {
-        text[2 * i] = digits[c->id[i] >> 4];
-        text[2 * i + 1] = digits[c->id[i] & 15];
-    }
-    text[2 * LINK_ID_BYTES] = 0;
+    xp_hex(c->id, LINK_ID_BYTES, text);
 }
 
 /* --- claims --- */

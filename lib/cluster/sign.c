@@ -4,6 +4,8 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 
+#include "lib/base/hex.h"
+
 #define MAC_BYTES KEYRING_MAC
 #define PURPOSE "xprofd rpc 1"
 
@@ -22,9 +24,8 @@ static void text_of(int64_t at, struct xp_span path, struct xp_span body, struct
     XP_ASSERT(path.n <= SIGN_PATH_MAX);
     int used = snprintf(t->bytes, sizeof t->bytes, "%" PRId64 " %zu %.*s ", at, path.n, (int)path.n,
                         path.n ? (const char *)path.p : "");
-    for (int i = 0; i < MAC_BYTES; i++)
-        used += snprintf(t->bytes + used, sizeof t->bytes - (size_t)used, "%02x", digest[i]);
-    t->n = (size_t)used;
+    xp_hex(digest, MAC_BYTES, t->bytes + used);
+    t->n = (size_t)used + 2 * MAC_BYTES;
 }
 
 void xp_sign(const struct xp_keyring *k, int64_t now_s, struct xp_span path, struct xp_span body,
@@ -36,13 +37,7 @@ void xp_sign(const struct xp_keyring *k, int64_t now_s, struct xp_span path, str
     text_of(now_s, path, body, &t);
     xp_keyring_sign(k, PURPOSE, xp_span_of(t.bytes, t.n), mac);
     int n = snprintf(text, SIGN_TEXT_MAX, "%" PRId64 ".", now_s);
-    for (int i = 0; i < MAC_BYTES; i++)
-        n += snprintf(text + n, SIGN_TEXT_MAX - (size_t)n, "%02x", mac[i]);
-}
-
-static int nibble(uint8_t c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    xp_hex(mac, MAC_BYTES, text + n);
 }
 
 static bool parse(struct xp_span text, int64_t *at, uint8_t mac[MAC_BYTES])
@@ -57,13 +52,7 @@ static bool parse(struct xp_span text, int64_t *at, uint8_t mac[MAC_BYTES])
             return false;
         *at = *at * 10 + (*p - '0');
     }
-    for (int i = 0; i < MAC_BYTES; i++) {
-        int high = nibble(dot[1 + 2 * i]), low = nibble(dot[2 + 2 * i]);
-        if (high < 0 || low < 0)
-            return false;
-        mac[i] = (uint8_t)(high << 4 | low);
-    }
-    return true;
+    return xp_unhex((const char *)dot + 1, MAC_BYTES, mac);
 }
 
 bool xp_sign_check(const struct xp_keyring *k, int64_t now_s, struct xp_span path,

@@ -215,5 +215,10 @@ void http_server_stats(const struct http_server *s, struct http_stats *out);
 bool http_query_next(struct xp_span *query, struct xp_buf *name, struct xp_buf *value);
 /* The first value of name, which replaces what b holds; false when absent. */
 bool http_query_get(struct xp_span query, const char *name, struct xp_buf *b);
+/* The next "name=value" of a Cookie header, which is shortened by it: bytes of the header. False at
+ * the end. */
+bool http_cookie_next(struct xp_span *header, struct xp_span *name, struct xp_span *value);
+/* The first cookie of that name; n == 0 when there is none, or nothing in it. As http_header. */
+struct xp_span http_cookie(const struct http_exchange *ex, const char *name);
 
 #endif

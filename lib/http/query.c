@@ -1,13 +1,6 @@
 /* lib/http/query.c - one parameter out of a query string. */
+#include "lib/base/hex.h"
 #include "lib/http/http.h"
-
-static int hex_value(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 /* Browsers and XProf's scripts send stray '%': like them, we take it as it stands. */
 static size_t query_byte(struct xp_span s, size_t at, uint8_t *c)
@@ -16,7 +9,7 @@ static size_t query_byte(struct xp_span s, size_t at, uint8_t *c)
     if (*c == '+')
         *c = ' ';
     if (*c == '%' && s.n - at > 2) {
-        int hi = hex_value(s.p[at + 1]), lo = hex_value(s.p[at + 2]);
+        int hi = xp_hex_value(s.p[at + 1]), lo = xp_hex_value(s.p[at + 2]);
         if (hi >= 0 && lo >= 0) {
             *c = (uint8_t)(hi << 4 | lo);
             return 3;

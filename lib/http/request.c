@@ -6,15 +6,8 @@
  */
 #include <arpa/inet.h>
 
+#include "lib/base/hex.h"
 #include "lib/http/http_int.h"
-
-static int hex_value(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 enum xp_status request_decode_path(struct xp_span raw, uint8_t *out, size_t *n,
                                    struct xp_error *err)
@@ -23,8 +16,8 @@ enum xp_status request_decode_path(struct xp_span raw, uint8_t *out, size_t *n,
     for (size_t at = 0; at < raw.n; at++) {
         uint8_t c = raw.p[at];
         if (c == '%') {
-            int hi = raw.n - at > 2 ? hex_value(raw.p[at + 1]) : -1;
-            int lo = raw.n - at > 2 ? hex_value(raw.p[at + 2]) : -1;
+            int hi = raw.n - at > 2 ? xp_hex_value(raw.p[at + 1]) : -1;
+            int lo = raw.n - at > 2 ? xp_hex_value(raw.p[at + 2]) : -1;
             if (hi < 0 || lo < 0)
                 return xp_fail(err, XP_BAD_REQUEST, 0,
                                "the path holds a '%%' that no two hexadecimal digits follow");

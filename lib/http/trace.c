@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/hex.h"
 #include "lib/http/http_int.h"
 
 /* splitmix64: ids need to differ, not to be secret. */
@@ -28,17 +29,7 @@ static void fill(struct http_loop *l, uint8_t *p, size_t n)
 
 static bool read_hex(struct xp_span text, size_t at, uint8_t *out, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        int v = 0;
-        for (size_t j = 0; j < 2; j++) {
-            uint8_t c = text.p[at + 2 * i + j];
-            if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')))
-                return false;
-            v = v * 16 + (c <= '9' ? c - '0' : c - 'a' + 10);
-        }
-        out[i] = (uint8_t)v;
-    }
-    return true;
+    return xp_unhex((const char *)text.p + at, n, out);
 }
 
 static bool is_set(const uint8_t *p, size_t n)
@@ -46,16 +37,6 @@ static bool is_set(const uint8_t *p, size_t n)
     while (n && p[n - 1] == 0)
         n--;
     return n != 0;
-}
-
-static void write_hex(const uint8_t *p, size_t n, char *out)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < n; i++) {
-        *out++ = digits[p[i] >> 4];
-        *out++ = digits[p[i] & 15];
-    }
-    *out = 0;
 }
 
 /* "00-<trace>-<parent>-<flags>"; a later version may say more behind it. */
@@ -115,7 +96,7 @@ void trace_begin(struct http_exchange *ex, const h2o_req_t *req)
     }
     fill(ex->loop, t->span, sizeof t->span);
     if (!take_id(header(req, "x-request-id"), t->id))
-        write_hex(t->trace, sizeof t->trace, t->id);
+        xp_hex(t->trace, sizeof t->trace, t->id);
 }
 
 void trace_end(struct http_exchange *ex, bool aborted)
@@ -145,9 +126,9 @@ const struct http_trace *http_trace(const struct http_exchange *ex)
 void http_traceparent(const struct http_trace *t, char text[HTTP_TRACEPARENT_MAX])
 {
     memcpy(text, "00-", 3);
-    write_hex(t->trace, sizeof t->trace, text + 3);
+    xp_hex(t->trace, sizeof t->trace, text + 3);
     text[35] = '-';
-    write_hex(t->span, sizeof t->span, text + 36);
+    xp_hex(t->span, sizeof t->span, text + 36);
     memcpy(text + 52, t->sampled ? "-01" : "-00", 4);
 }
 

@@ -18,6 +18,7 @@
 #ifndef XP_OBJSTORE_H
 #define XP_OBJSTORE_H
 
+#include "lib/base/buf.h"
 #include "lib/base/span.h"
 #include "lib/base/status.h"
 
@@ -125,6 +126,12 @@ void xp_store_page_fini(struct xp_store_page *page);
  * several at a time. pages[i] is to be finished when errs[i].status is XP_OK. */
 void xp_store_list_each(struct xp_store *s, const char *const *prefixes, size_t n,
                         struct xp_store_page *pages, struct xp_error *errs);
+
+/* Small objects as a listing told them, each whole; a remote store is asked for several at a time.
+ * bodies[i] is valid, and to be finished, whatever errs[i].status is; one of more than max bytes is
+ * XP_TOO_LARGE. */
+void xp_store_read_each(struct xp_store *s, const struct xp_object *objects, size_t n, size_t max,
+                        struct xp_buf *bodies, struct xp_error *errs);
 
 enum xp_status xp_store_stat(struct xp_store *s, const char *key, struct xp_object *out,
                              struct xp_error *err); /* out->key is malloc'd: free() */

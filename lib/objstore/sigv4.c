@@ -5,20 +5,16 @@
 #include <stdio.h>
 #include <time.h>
 
-#define HASH 32
+#include "lib/base/hex.h"
 
-static void to_hex(const uint8_t hash[HASH], char out[SIGV4_HEX])
-{
-    for (int i = 0; i < HASH; i++)
-        snprintf(out + 2 * i, 3, "%02x", hash[i]);
-}
+#define HASH 32
 
 void sigv4_hex(struct xp_span bytes, char out[SIGV4_HEX])
 {
     uint8_t hash[HASH] = {0};
     unsigned n = sizeof hash;
     EVP_Digest(bytes.n ? (const void *)bytes.p : "", bytes.n, hash, &n, EVP_sha256(), NULL);
-    to_hex(hash, out);
+    xp_hex(hash, HASH, out);
 }
 
 void sigv4_date(int64_t now_s, char out[SIGV4_DATE])
@@ -84,7 +80,7 @@ bool sigv4_sign(const struct sigv4 *s, struct xp_buf *out)
     explicit_bzero(key, sizeof key);
     if (!ok)
         return false;
-    to_hex(raw, sig);
+    xp_hex(raw, HASH, sig);
     xp_buf_fmt(out, "AWS4-HMAC-SHA256 Credential=%s/%s,SignedHeaders=", s->key_id, scope);
     add_names(s, out);
     xp_buf_fmt(out, ",Signature=%s", sig);

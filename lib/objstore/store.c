@@ -5,7 +5,7 @@
 
 #include "lib/objstore/objstore_int.h"
 
-#define LIST_THREADS 31
+#define EACH_THREADS 31
 
 const char *xp_key_shorten(const char *key, struct xp_key_text *t)
 {
@@ -180,44 +180,91 @@ enum xp_status xp_store_list(struct xp_store *s, const char *prefix, bool delimi
     return status;
 }
 
-/* --- several folders --- */
+/* --- several at a time --- */
 
-struct list_each {
+struct each {
     struct xp_store *store;
-    const char *const *prefixes;
     size_t n;
-    struct xp_store_page *pages;
-    struct xp_error *errs;
     _Atomic size_t next;
+    void (*one)(struct each *e, size_t i);
+    union {
+        const char *const *prefixes;
+        const struct xp_object *objects;
+    };
+    union {
+        struct xp_store_page *pages;
+        struct xp_buf *bodies;
+    };
+    struct xp_error *errs;
 };
 
-static void *list_some(void *ctx)
+static void *do_some(void *ctx)
 {
-    struct list_each *e = ctx;
+    struct each *e = ctx;
     size_t i;
     while ((i = atomic_fetch_add(&e->next, 1)) < e->n) {
         e->errs[i] = (struct xp_error){0};
-        xp_store_list(e->store, e->prefixes[i], true, NULL, XP_LIST_MAX, &e->pages[i], &e->errs[i]);
+        e->one(e, i);
     }
     return NULL;
 }
 
 /* Calls wait for the network and little else, so that threads which live for these calls only do
  * well: some 30 us each, to a round trip of milliseconds. */
+static void do_each(struct each *e)
+{
+    pthread_t threads[EACH_THREADS];
+    size_t want = e->store->ops->parallel > 1 ? (size_t)e->store->ops->parallel : 1, started = 0;
+    if (want > e->n)
+        want = e->n;
+    while (started + 1 < want && started < EACH_THREADS &&
+           pthread_create(&threads[started], NULL, do_some, e) == 0)
+        started++;
+    do_some(e);
+    for (size_t i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void list_one(struct each *e, size_t i)
+{
+    xp_store_list(e->store, e->prefixes[i], true, NULL, XP_LIST_MAX, &e->pages[i], &e->errs[i]);
+}
+
 void xp_store_list_each(struct xp_store *s, const char *const *prefixes, size_t n,
                         struct xp_store_page *pages, struct xp_error *errs)
 {
-    struct list_each e = {s, prefixes, n, pages, errs, 0};
-    pthread_t threads[LIST_THREADS];
-    size_t want = s->ops->parallel > 1 ? (size_t)s->ops->parallel : 1, started = 0;
-    if (want > n)
-        want = n;
-    while (started + 1 < want && started < LIST_THREADS &&
-           pthread_create(&threads[started], NULL, list_some, &e) == 0)
-        started++;
-    list_some(&e);
-    for (size_t i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
+    do_each(&(struct each){
+        .store = s, .n = n, .one = list_one, .prefixes = prefixes, .pages = pages, .errs = errs});
+}
+
+static void read_one(struct each *e, size_t i)
+{
+    const struct xp_object *o = &e->objects[i];
+    struct xp_buf *body = &e->bodies[i];
+    struct xp_error *err = &e->errs[i];
+    struct xp_reader *r = NULL;
+    size_t got = 0, most = body->max;
+
+    if (xp_store_open_sized(e->store, o->key, o->generation, o->size, &r, err) != XP_OK)
+        return;
+    uint64_t size = xp_reader_size(r);
+    uint8_t *to = size && size <= most ? xp_buf_room(body, (size_t)size) : NULL;
+    if (size > most)
+        xp_fail(err, XP_TOO_LARGE, 0, "the object has more than %zu bytes", most);
+    else if (size && !to)
+        xp_fail(err, XP_BUSY, 0, "out of memory");
+    else if (xp_reader_read(r, 0, to, (size_t)size, &got, err) == XP_OK)
+        body->n = got;
+    xp_reader_close(r);
+}
+
+void xp_store_read_each(struct xp_store *s, const struct xp_object *objects, size_t n, size_t max,
+                        struct xp_buf *bodies, struct xp_error *errs)
+{
+    for (size_t i = 0; i < n; i++)
+        xp_buf_init(&bodies[i], max);
+    do_each(&(struct each){
+        .store = s, .n = n, .one = read_one, .objects = objects, .bodies = bodies, .errs = errs});
 }
 
 enum xp_status xp_store_stat(struct xp_store *s, const char *key, struct xp_object *out,

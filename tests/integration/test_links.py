@@ -193,7 +193,7 @@ def guarded(logs, tmp_path_factory):
     (tmp / 'state').mkdir()
     (tmp / 'projects.json').write_text(json.dumps({'projects': {
         'open': {'roots': [str(logs)], 'viewers': ['user:vic@example.com'], 'editors': ['user:ann@example.com'],
-                 'links': {'anyone': True}},
+                 'admins': ['user:ada@example.com'], 'links': {'anyone': True}},
         'shut': {'roots': [str(logs)], 'editors': ['user:ann@example.com']}}}))
     d = daemon.Daemon('--projects', tmp / 'projects.json', '--link-keys', key_file(tmp / 'keys'), '--state', tmp / 'state',
                       '--auth', 'header', '--trusted-header', 'x-user', '--trusted-from', '127.0.0.0/8',
@@ -207,7 +207,7 @@ def person(name):
     return {'x-user': name} if name else {}
 
 
-ANN, VIC, PAT, EVE = 'ann@example.com', 'vic@example.com', 'pat@partner.org', 'eve@evil.org'
+ADA, ANN, VIC, PAT, EVE = 'ada@example.com', 'ann@example.com', 'vic@example.com', 'pat@partner.org', 'eve@evil.org'
 
 
 def link_of(server, who, project='open', run='sample', view=VIEW, **more):
@@ -295,6 +295,34 @@ def test_who_may_make_and_revoke_which_links(guarded):
     assert guarded.request('DELETE', where, person(VIC)).status == 403
     assert guarded.request('DELETE', where + '&id=' + his, person(VIC)).status == 204
     assert guarded.request('DELETE', where + '&id=' + hers, person(ANN)).status == 204
+
+
+def test_an_admin_sees_the_links_of_all_runs_and_revokes_those_of_one(guarded):
+    hers, his = link_of(guarded, ANN, run='odd #1', view='trace?run=odd%20%231').json(), link_of(guarded, VIC, run='other',
+                                                                                             view='trace?run=other').json()
+    elsewhere = link_of(guarded, ANN, project='shut').json()
+    where = '/p/open/api/v1/links'
+    for who in (ANN, VIC):
+        daemon.sentence(guarded.get(where, person(who)), 403, 'denied', 'admin')
+    assert guarded.get(where, person(EVE)).status == 404 and guarded.get(where).status == 401
+
+    def listed():
+        answer = guarded.get(where, person(ADA)).json()
+        assert answer['next'] is None and not answer['more']
+        return {x['id']: x for x in answer['links']}
+    found = listed()
+    assert found[hers['id']]['run'] == 'odd #1' and found[hers['id']]['by'] == 'user:' + ANN
+    assert found[his['id']]['run'] == 'other' and found[his['id']]['may_revoke']
+    assert elsewhere['id'] not in found and not any('url' in x for x in found.values())
+    assert guarded.request('DELETE', where + '?run=odd%20%231', person(ADA)).status == 204
+    found = listed()
+    assert found[hers['id']]['revoked'] and not found[his['id']]['revoked']
+    assert guarded.get('/p/open/' + hers['url'], person(VIC)).status == 410
+    told = [json.loads(line) for line in guarded.audit.read_text().splitlines()]
+    assert ('links_of_run_revoked', 'user:' + ADA, 'odd #1') in [(e['what'], e['who'], e.get('detail')) for e in told]
+    for bad in ('?run=', '?after=', '?after=' + 'x' * 3000):
+        r = guarded.get(where + bad, person(ADA))
+        assert r.status == 400, (bad, r)
 
 
 def test_cookie_of_a_link_ends_with_the_link(guarded):
