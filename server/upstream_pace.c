@@ -48,6 +48,7 @@ bool paces_may(enum shard_op op, bool warm)
     case SHARD_NEIGHBOUR:
     case SHARD_SEARCH:
     case SHARD_AGGREGATE:
+    case SHARD_CURVE:
         return warm;
     case SHARD_MAP:
     case SHARD_MAP_CSV:

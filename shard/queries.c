@@ -79,6 +79,17 @@ static enum xp_status do_aggregate(const struct queries_ask *k, struct out *out,
     return query_aggregate(k->part, &q, k->scratch, out, err);
 }
 
+static enum xp_status do_curve(const struct queries_ask *k, struct out *out, struct xp_error *err)
+{
+    struct query_curve q = {.px = 1024, .stat = args_get(k->args, "stat")};
+    if (q.stat.n > 256)
+        return xp_fail(err, XP_BAD_REQUEST, 0, "stat is longer than 256 bytes");
+    XP_TRY(args_window(k->args, &q.t0_ps, &q.t1_ps, err));
+    XP_TRY(args_u32(k->args, "px", 1, 4096, &q.px, err));
+    XP_TRY(args_rows(k->args, k->scratch, &q.rows, err));
+    return query_curve(k->part, &q, k->scratch, out, err);
+}
+
 enum xp_status queries_answer(const struct queries_ask *k, struct out *out, struct xp_error *err)
 {
     switch (k->op) {
@@ -94,6 +105,8 @@ enum xp_status queries_answer(const struct queries_ask *k, struct out *out, stru
         return do_search(k, out, err);
     case SHARD_AGGREGATE:
         return do_aggregate(k, out, err);
+    case SHARD_CURVE:
+        return do_curve(k, out, err);
     default:
         return xp_fail(err, XP_INTERNAL, 0, "operation %d is not a query", (int)k->op);
     }

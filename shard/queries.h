@@ -8,7 +8,7 @@
 #include "shard/args.h"
 
 struct queries_ask {
-    enum shard_op op; /* TRACKS .. AGGREGATE */
+    enum shard_op op; /* TRACKS .. CURVE */
     struct part *part;
     const struct args *args;
     struct xp_arena *scratch;

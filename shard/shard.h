@@ -39,6 +39,7 @@ struct shard;
     X(NEIGHBOUR, "neighbour")                                                                      \
     X(SEARCH, "search")                                                                            \
     X(AGGREGATE, "aggregate")                                                                      \
+    X(CURVE, "curve")                                                                              \
     X(PROGRESS, "progress")                                                                        \
     X(TOOL, "tool")                                                                                \
     X(TOOL_CSV, "tool_csv")     /* the tool's first table, as CSV */                               \

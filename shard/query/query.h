@@ -61,6 +61,17 @@ struct query_search {
 enum xp_status query_search(const struct part *p, const struct query_search *q,
                             struct xp_arena *scratch, struct out *out, struct xp_error *err);
 
+/* The values of a statistic along a line, thinned to px pixels, or, without one, the names of
+ * those that its events have. As JSON. */
+struct query_curve {
+    int64_t t0_ps, t1_ps;   /* both 0: the whole profile */
+    struct query_rows rows; /* one line of the file */
+    struct xp_span stat;
+    uint32_t px; /* 1 .. 4096 */
+};
+enum xp_status query_curve(const struct part *p, const struct query_curve *q,
+                           struct xp_arena *scratch, struct out *out, struct xp_error *err);
+
 struct query_aggregate {
     int64_t t0_ps, t1_ps;
     struct query_rows rows;

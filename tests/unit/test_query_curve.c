@@ -1,0 +1,168 @@
+#include "shard/query/query.h"
+#include "tests/unit/query_support.h"
+
+static const char *const names[] = {"alloc", "free"};
+
+static enum xp_status try_curve(struct fixture *f, const char *stat, int64_t t0, int64_t t1,
+                                uint32_t px, json_t **j, struct xp_error *err)
+{
+    struct xp_arena *a = xp_arena_new(NULL);
+    struct out out;
+    struct query_curve q = {.t0_ps = t0, .t1_ps = t1, .px = px, .stat = xp_span_str(stat)};
+    q.rows = (struct query_rows){&(uint32_t){0}, 1};
+    out_init(&out, NULL);
+    enum xp_status status = query_curve(&f->part, &q, a, &out, err);
+    if (status == XP_OK)
+        *j = fixture_json(&out);
+    out_fini(&out);
+    xp_arena_free(a);
+    return status;
+}
+
+static json_t *curve(struct fixture *f, const char *stat, int64_t t0, int64_t t1, uint32_t px)
+{
+    struct xp_error err;
+    json_t *j = NULL;
+    if (try_curve(f, stat, t0, t1, px, &j, &err) != XP_OK)
+        fail_msg("%s", err.text);
+    return j;
+}
+
+/* n events, one each 10 ps, with values of stat1; stat2 of the first is a text. */
+static struct fixture *filled(size_t n, uint64_t (*value)(size_t i))
+{
+    struct fixture *f = fixture_new();
+    struct fixture_event *ev = calloc(n, sizeof *ev);
+    struct xp_buf *b = calloc(n, sizeof *b);
+    assert_non_null(ev);
+    assert_non_null(b);
+    for (size_t i = 0; i < n; i++) {
+        xp_buf_init(&b[i], 1 << 10);
+        fixture_stat_u64(&b[i], 4, 1, value(i));
+        if (i == 0)
+            fixture_stat_str(&b[i], 4, 2, "text");
+        ev[i] = (struct fixture_event){.begin_ps = (int64_t)i * 10,
+                                       .end_ps = (int64_t)i * 10 + 5,
+                                       .name = i % 2,
+                                       .stats = xp_buf_all(&b[i])};
+    }
+    fixture_plane(f, "/host:CPU", names, 2);
+    fixture_line(f, "allocator", 1000, ev, n);
+    fixture_done(f);
+    for (size_t i = 0; i < n; i++)
+        xp_buf_fini(&b[i]);
+    free(b);
+    free(ev);
+    return f;
+}
+
+static uint64_t rising(size_t i)
+{
+    return i * 7;
+}
+
+static json_t *first_series(json_t *j)
+{
+    json_t *s = json_array_get(json_object_get(j, "series"), 0);
+    assert_non_null(s);
+    return s;
+}
+
+static int64_t item(json_t *s, const char *key, size_t i)
+{
+    return (int64_t)json_number_value(json_array_get(json_object_get(s, key), i));
+}
+
+static void values_come_in_order_of_time_with_the_one_that_holds_before(void **state)
+{
+    (void)state;
+    struct fixture *f = filled(20, rising);
+    json_t *j = curve(f, "stat1", 1057, 1101, 1000);
+    json_t *s = first_series(j);
+    assert_int_equal(json_array_size(json_object_get(s, "t")), 6);
+    for (size_t i = 0; i < 6; i++) {
+        assert_int_equal(item(s, "t", i), 1050 + (int64_t)i * 10);
+        assert_int_equal(item(s, "v", i), (5 + (int64_t)i) * 7);
+    }
+    assert_int_equal(fixture_int(j, "series_total"), 1);
+    json_decref(j);
+    fixture_free(f);
+}
+
+static uint64_t spiky(size_t i)
+{
+    return i == 37 ? 1000 : i == 61 ? 0 : 50;
+}
+
+static void a_pixel_keeps_its_least_and_its_largest(void **state)
+{
+    (void)state;
+    struct fixture *f = filled(100, spiky);
+    json_t *j = curve(f, "stat1", 0, 0, 1);
+    json_t *s = first_series(j);
+    assert_int_equal(fixture_int(s, "values"), 100);
+    assert_int_equal(json_array_size(json_object_get(s, "v")), 4);
+    static const int64_t t[] = {1000, 1370, 1610, 1990}, v[] = {50, 1000, 0, 50};
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(item(s, "t", i), t[i]);
+        assert_int_equal(item(s, "v", i), v[i]);
+    }
+    assert_int_equal((int64_t)json_number_value(json_object_get(s, "max")), 1000);
+    json_decref(j);
+    fixture_free(f);
+}
+
+static void without_a_name_the_numbers_that_there_are_are_listed(void **state)
+{
+    (void)state;
+    struct fixture *f = filled(3, rising);
+    json_t *j = curve(f, "", 0, 0, 10), *stats = json_object_get(j, "stats");
+    assert_int_equal(json_array_size(stats), 1);
+    assert_string_equal(json_string_value(json_array_get(stats, 0)), "stat1");
+    json_decref(j);
+    j = curve(f, "stat9", 0, 0, 10);
+    assert_int_equal(json_array_size(json_object_get(j, "series")), 0);
+    json_decref(j);
+    fixture_free(f);
+}
+
+static void of_very_many_events_some_are_looked_at_and_that_is_said(void **state)
+{
+    (void)state;
+    struct fixture *f = filled(100001, rising);
+    json_t *j = curve(f, "stat1", 0, 0, 16);
+    assert_int_equal(fixture_int(j, "events"), 100001);
+    assert_int_equal(fixture_int(j, "looked"), 50001);
+    assert_int_equal(fixture_int(first_series(j), "values"), 50001);
+    json_decref(j);
+    fixture_free(f);
+}
+
+static void more_than_one_line_or_no_pixel_is_refused(void **state)
+{
+    (void)state;
+    struct fixture *f = filled(3, rising);
+    struct xp_error err;
+    json_t *j = NULL;
+    assert_int_equal(try_curve(f, "stat1", 0, 0, 0, &j, &err), XP_BAD_REQUEST);
+    struct out out;
+    out_init(&out, NULL);
+    struct xp_arena *a = xp_arena_new(NULL);
+    assert_int_equal(query_curve(&f->part, &(struct query_curve){.px = 10}, a, &out, &err),
+                     XP_BAD_REQUEST);
+    xp_arena_free(a);
+    out_fini(&out);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_come_in_order_of_time_with_the_one_that_holds_before),
+        cmocka_unit_test(a_pixel_keeps_its_least_and_its_largest),
+        cmocka_unit_test(without_a_name_the_numbers_that_there_are_are_listed),
+        cmocka_unit_test(of_very_many_events_some_are_looked_at_and_that_is_said),
+        cmocka_unit_test(more_than_one_line_or_no_pixel_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
