@@ -373,6 +373,7 @@ static enum xp_status work(struct call *c, struct xp_error *err)
     case SHARD_NEIGHBOUR:
     case SHARD_SEARCH:
     case SHARD_AGGREGATE:
+    case SHARD_CURVE:
         return queries_answer(&(struct queries_ask){c->op, first_part(c), &c->args, c->scratch},
                               &c->out, err);
     case SHARD_TOOL:
