@@ -1,4 +1,4 @@
-// Share links of a run: what the server keeps about them, and how they are made and revoked.
+// Share links: what the server keeps about them, and how they are made and revoked.
 import type { Api } from "./client";
 
 export type Audience = "members" | "domain" | "anyone";
@@ -30,6 +30,7 @@ export interface Links {
   domain: boolean; // whether one may share with a domain, and
   anyone: boolean; // with anyone
   more: boolean;
+  next: string | null; // where the next page begins
   links: KeptLink[];
 }
 
@@ -43,6 +44,8 @@ export interface WantedLink {
 }
 
 export const listLinks = (api: Api, run: string): Promise<Links> => api.json<Links>("links", { run });
+/** Of all runs, for an admin: run by run. */
+export const listAllLinks = (api: Api, after?: string): Promise<Links> => api.json<Links>("links", { after });
 export const makeLink = (api: Api, link: WantedLink): Promise<MadeLink> => api.send<MadeLink>("POST", "links", {}, link);
 
 /** One, or without an id all of the run. */
