@@ -72,7 +72,7 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
         await ready(page);
         await page.waitForSelector(".rail-item.off");
         const tools = await page.locator(".rail-item:not(.off)").evaluateAll((links) =>
-          links.map((a) => new URL(a.href).pathname.split("/").pop()).filter((p) => p && !["compare", "trace"].includes(p)));
+          links.map((a) => new URL(a.href).pathname.split("/").pop()).filter((p) => p && !["compare", "captures", "admin", "trace"].includes(p)));
         assert.ok(tools.length >= 5, `${run}: ${tools}`);
         for (const tool of tools) {
           await page.evaluate((t) => document.querySelector(`.rail a[href*="/${t}?"]`).click(), tool);
@@ -390,6 +390,78 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     await close();
   });
 
+  test("a file of one's own is dropped or chosen, is sent with numbers, can be cancelled, opens, and is gone when it is removed", async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    const drop = async (name, bytes) => {
+      const data = await page.evaluateHandle(([n, b]) => {
+        const d = new DataTransfer();
+        d.items.add(new File([Uint8Array.from(b)], n));
+        return d;
+      }, [name, [...bytes]]);
+      await page.dispatchEvent("body", "dragenter", { dataTransfer: data });
+      await page.waitForSelector(".drop-here");
+      await page.dispatchEvent("body", "drop", { dataTransfer: data });
+      await page.waitForSelector(".drop-here", { state: "detached" });
+    };
+    await page.goto(base);
+    await page.waitForSelector(".runs tbody tr");
+
+    // What is no profile is told where it was dropped.
+    await drop(`${MARKUP}.json`, Buffer.from("{}"));
+    await page.waitForSelector(".uploads .problem");
+    assert.match(await page.locator(".uploads").innerText(), /<img src=x[\s\S]*JSON/);
+    await page.keyboard.press("Tab");
+    await page.click(".uploads [aria-label^='Close the message']");
+
+    // Pieces that do not come on: numbers, and an end to it.
+    const held = [];
+    await page.route(/upload_piece/, (route) => void held.push(route));
+    const profile = plainProfile(500);
+    const choose = (name) => page.setInputFiles("#file-to-open", { name, mimeType: "application/octet-stream", buffer: profile });
+    await page.evaluate(() => document.querySelector("#file-to-open").addEventListener("click", (e) => (e.preventDefault(), (window.asked = true)), { once: true }));
+    await page.focus(".open-file");
+    await page.keyboard.press("Enter");
+    assert.ok(await page.evaluate(() => window.asked), "the button is pressed by keys, too");
+    await choose("slow.xplane.pb");
+    await waitFor("a piece is on its way", () => held.length === 1);
+    assert.match(await page.locator(".uploads").innerText(), /slow\.xplane\.pb[\s\S]*0 B of [\d.]+ KiB/);
+    await page.click(".uploads button:has-text('Cancel')");
+    await page.waitForSelector(".uploads", { state: "detached" });
+    await page.unroute(/upload_piece/);
+    await Promise.all(held.map((route) => route.abort().catch(() => undefined)));
+
+    await choose(`mine ${MARKUP}.xplane.pb`);
+    await waitFor("it opens", () => /overview_page\?run=upload-[0-9a-f]{32}$/.test(page.url()));
+    await ready(page);
+    const run = new URL(page.url()).searchParams.get("run");
+    await page.click(".bar button:has-text('Temporary, until')");
+    assert.match(await page.locator(".upload-about").innerText(), /mine <img[\s\S]*No list shows it/);
+    await page.click(".rail-item:has-text('Runs')");
+    await page.waitForSelector(".kept-uploads");
+    assert.equal(await page.locator(`.runs a[href*="${run}"]`).count(), 0, "no list of the server's has it");
+    await page.click(".kept-uploads a:has-text('mine')");
+    await ready(page);
+    await page.click(".bar button:has-text('Temporary, until')");
+    await page.click("button:has-text('Remove it now')");
+    await page.waitForSelector(".runs tbody tr");
+    assert.equal(await page.locator(".kept-uploads").count(), 0);
+    assert.equal((await fetch(`${base}api/v1/run?run=${run}`)).status, 404);
+    assert.deepEqual(await check(/status of 422/), []);
+    await close();
+  });
+
+  test("captures and admin say what there is, and every link of theirs leads somewhere", async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    for (const [name, words] of [["Captures", /does not take profiles itself[\s\S]*jax\.profiler\.start_trace/], ["Admin", /Memory of the process[\s\S]*no identity is asked for/]]) {
+      await page.goto(base);
+      await page.click(`.rail-item:has-text('${name}')`);
+      await waitFor(name, async () => words.test(await page.locator("main").innerText()));
+      for (const href of await page.locator("main a[href]").evaluateAll((all) => all.map((a) => a.href))) assert.equal((await fetch(href)).status, 200, href);
+    }
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
   test("an error says what is wrong and can be tried again", async () => {
     let fail = true;
     const { page, close } = await openPage(browser, server.url);
@@ -427,18 +499,18 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     const first = ["overview_page", "smart_suggestion", "graph_viewer"];
     const second = ["roofline_model", "memory_viewer", "pod_viewer"];
     const others = ["op_profile", "hlo_stats", "framework_op_stats", "kernel_stats", "input_pipeline_analyzer", "memory_profile", "megascale_stats", "inference_profile", "utilization_viewer", "kernel_utilization", "perf_counters"];
-    const shell = ["", `run?run=${PLAIN}`, `trace?run=${PLAIN}&host=w-0&a=0..9000000`, `compare?a=${PLAIN}&b=${PLAIN}&buffers=1`];
+    const shell = ["", `run?run=${PLAIN}`, `trace?run=${PLAIN}&host=w-0&a=0..9000000`, `compare?a=${PLAIN}&b=${PLAIN}&buffers=1`, "captures", "admin"];
     const everyPage = [...shell, ...tools([...first, ...second, ...others])];
     const paths = process.env.XPROFD_AXE === "all"
       ? { light: everyPage, dark: everyPage }
-      : { light: ["", `${tools(first)[0]}&group=category`, `graph_viewer?run=${PLAIN}&view=icicle`, shell[3]], dark: [shell[1], shell[2], tools(second)[0]] };
+      : { light: ["", `${tools(first)[0]}&group=category`, `graph_viewer?run=${PLAIN}&view=icicle`, shell[3], "captures"], dark: ["admin", shell[1], shell[2], tools(second)[0]] };
     const small = (q) => ({ ...everything({ tool: q.get("tool"), rows: 6 }), text: "%a = f32[] add()\n%b = f32[] add()" });
     for (const [colorScheme, list] of Object.entries(paths)) {
       const { page, close } = await openWith(small, { colorScheme, bypassCSP: true, reducedMotion: "reduce" });
       await page.addInitScript({ content: readFileSync(axe, "utf8") });
       for (const path of list) {
         await page.goto(base + path);
-        const sign = { "": ".runs tbody tr", run: ".runs tbody tr", trace: ".aggregate tbody tr", compare: ".waterfall" }[path.split("?")[0]];
+        const sign = { "": ".runs tbody tr", run: ".runs tbody tr", trace: ".aggregate tbody tr", compare: ".waterfall", captures: ".snippet", admin: ".tile" }[path.split("?")[0]];
         await page.waitForSelector(sign ?? ".tool-page[aria-busy=false] h1");
         const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"], runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
         for (const v of violations) found.push(`${colorScheme} ${path || "runs"}: ${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.target} ${n.any[0]?.message ?? ""}`).join(" | ")}`);

@@ -6,6 +6,7 @@ import { follow, here } from "./model/location";
 import "./model/theme";
 import { Dialogs, listenGlobalKeys } from "./shell/dialogs";
 import { Rail } from "./shell/rail";
+import { Uploads } from "./shell/upload";
 import { views, type View } from "./views/registry";
 import { ProblemPanel } from "./widgets/problem";
 import { Bar, Loading } from "./widgets/shell";
@@ -67,6 +68,7 @@ function App() {
       <div class="view">
         {Now ? <Now /> : view ? <Lazy key={view.page} view={view} /> : <NotFound />}
       </div>
+      <Uploads />
       <Dialogs />
     </>
   );

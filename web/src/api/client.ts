@@ -81,6 +81,13 @@ export class Api {
     return (response.status === 204 ? undefined : parseExact(await response.text())) as T;
   }
 
+  /** Sends bytes as they are. */
+  async post<T>(what: string, params: Params, body: Blob, signal: AbortSignal): Promise<T> {
+    const headers = { "content-type": "application/octet-stream", "x-xprofd": "1" };
+    const response = await ask(this.url(what, params), { method: "POST", headers, body, signal });
+    return parseExact(await response.text()) as T;
+  }
+
   async bytes(what: string, params: Params = {}, signal?: AbortSignal): Promise<Uint8Array> {
     const response = await get(this.url(what, params), signal);
     return new Uint8Array(await response.arrayBuffer());

@@ -25,6 +25,7 @@ export interface Run {
   run: string;
   captured_ms: number | null;
   location: string;
+  expires_ms?: number | null; // of an uploaded file: until when it is there
   hosts: Host[];
 }
 

@@ -22,6 +22,8 @@ function goByKey(key: string): boolean {
   const { root, search } = here.peek();
   const run = currentRun();
   if (key === "a") return go(root), true;
+  if (key === "l") return go(`${root}captures`), true;
+  if (key === "d") return go(`${root}admin`), true;
   if (key === "v") return go(`${root}compare${run ? `?a=${encodeURIComponent(run)}` : ""}`), true;
   const tool = tools.find((t) => t.key === key);
   if (!tool || !run) return false;
@@ -90,6 +92,8 @@ function GoHint() {
       <b>Go to</b>
       <span><kbd>A</kbd> runs</span>
       <span><kbd>V</kbd> compare</span>
+      <span><kbd>L</kbd> captures</span>
+      <span><kbd>D</kbd> admin</span>
       {run && tools.map((t) => <span key={t.id}><kbd>{t.key.toUpperCase()}</kbd> {t.label}</span>)}
     </div>
   );

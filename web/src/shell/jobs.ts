@@ -67,5 +67,5 @@ export function follow(api: Api, run: string, host: string, hosts: number, to: S
 export function progressText(p: Progress | null): string {
   if (!p || p.bytes_total <= 0) return "";
   const done = `${bytes(p.bytes_done)} of ${bytes(p.bytes_total)}`;
-  return p.hosts_total ? `${done}, ${count(p.hosts_done ?? 0)} of ${plural(p.hosts_total, "host")} in memory` : `${done}, ${plural(p.events, "event")}`;
+  return p.hosts_total ? `${done}, ${count(p.hosts_done ?? 0)} of ${plural(p.hosts_total, "host")} in memory` : p.events ? `${done}, ${plural(p.events, "event")}` : done;
 }

@@ -11,6 +11,7 @@ import { elsewhere, parseTool, toolHref } from "../model/toolurl";
 import { tools } from "../model/tools";
 import { Icon, type IconName } from "../widgets/icon";
 import { currentRun } from "./rail";
+import { chooseFile } from "./upload";
 import { toolsOf } from "./runtools";
 
 interface Command {
@@ -37,6 +38,9 @@ function staticCommands(): Command[] {
   list.push(
     { label: "All runs", hint: "", icon: "runs", act: () => go(root) },
     { label: "Compare two runs", hint: "", icon: "compare", act: () => go(`${root}compare${run ? `?a=${encodeURIComponent(run)}` : ""}`) },
+    { label: "Captures", hint: "How profiles come here", icon: "camera", act: () => go(`${root}captures`) },
+    { label: "Admin", hint: "How this instance does", icon: "admin", act: () => go(`${root}admin`) },
+    { label: "Open a file", hint: "Upload a profile from this machine", icon: "upload", act: chooseFile },
     { label: "Theme: system, light, dark", hint: "T", icon: "auto", act: cycleTheme },
   );
   return list;

@@ -1,4 +1,4 @@
-// The rail at the left: runs, the tools of this run, compare. It can be folded to its icons, and is
+// The rail at the left: runs, compare, captures, admin, the tools of this run. It can be folded to its icons, and is
 // so by default beside the timeline, which needs the room.
 import { signal } from "@preact/signals";
 import { here } from "../model/location";
@@ -30,9 +30,11 @@ function toggle(open: boolean): void {
   }
 }
 
+const NO_RUN = new Set(["", "compare", "captures", "admin"]);
+
 /** The run of the page, if it is about one. */
 export function currentRun(): string {
-  return here.value.page === "" || here.value.page === "compare" ? "" : new URLSearchParams(here.value.search).get("run") ?? "";
+  return NO_RUN.has(here.value.page) ? "" : new URLSearchParams(here.value.search).get("run") ?? "";
 }
 
 export function Rail() {
@@ -51,6 +53,8 @@ export function Rail() {
       <div class="rail-items">
         <Item href={root} icon="runs" label="Runs" here={page === ""} hint="All runs (G A)" />
         <Item href={`${root}compare${run ? `?a=${encodeURIComponent(run)}` : ""}`} icon="compare" label="Compare" here={page === "compare"} hint="Compare two runs (G V)" />
+        <Item href={`${root}captures`} icon="camera" label="Captures" here={page === "captures"} hint="How profiles come here (G L)" />
+        <Item href={`${root}admin`} icon="admin" label="Admin" here={page === "admin"} hint="How this instance does (G D)" />
         {run && <RunItems root={root} run={run} page={page} href={(t) => toolHref(root, t.id, state)} />}
       </div>
     </nav>

@@ -8,6 +8,7 @@ import { toolOf } from "../model/tools";
 import { Copy } from "../widgets/copy";
 import { Icon } from "../widgets/icon";
 import { currentRun } from "./rail";
+import { isUpload } from "./uploads";
 
 const MINUTES: [number, string][] = [[60, "1 hour"], [1440, "1 day"], [10080, "7 days"], [43200, "30 days"], [129600, "90 days"]];
 
@@ -60,7 +61,8 @@ function Share({ run, close }: { run: string; close: () => void }) {
         <span>The address holds the whole view: whoever may see the project can open it.</span>
         <Copy text={() => window.location.href} label="Copy address" title="Copy address of this view" />
       </p>
-      {links.value && <Form run={run} links={links.value} attempt={attempt} api={api} />}
+      {isUpload(run) && <p class="none">An uploaded file is temporary: no share link is made for it.</p>}
+      {links.value && !isUpload(run) && <Form run={run} links={links.value} attempt={attempt} api={api} />}
       {problem.value && <p class="none" role="alert">{problem.value.message}</p>}
       {links.value && <List run={run} links={links.value} attempt={attempt} api={api} />}
     </dialog>

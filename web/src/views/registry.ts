@@ -20,5 +20,7 @@ export const views: View[] = [
   lazy("run", () => import("./run/page").then((m) => m.RunPage)),
   lazy(TIMELINE, () => import("./trace/page").then((m) => m.TracePage)),
   lazy("compare", () => import("./compare/page").then((m) => m.ComparePage)),
+  lazy("captures", () => import("./captures/page").then((m) => m.CapturesPage)),
+  lazy("admin", () => import("./admin/page").then((m) => m.AdminPage)),
   ...tools.filter((t) => t.id !== TIMELINE).map((t) => lazy(t.id, tool)),
 ];

@@ -5,6 +5,7 @@ import { choice, cycleTheme } from "../model/theme";
 import { drawer } from "../shell/drawer";
 import { ShareButton } from "../shell/share";
 import { Tray } from "../shell/tray";
+import { UploadChip } from "../shell/upload";
 import { Icon, Logo } from "./icon";
 
 export function Bar({ crumbs, children }: { crumbs: ComponentChildren; children?: ComponentChildren }) {
@@ -21,6 +22,7 @@ export function Bar({ crumbs, children }: { crumbs: ComponentChildren; children?
       <nav class="crumbs" aria-label="You are here">{crumbs}</nav>
       <div class="tools">
         {children}
+        <UploadChip />
         <Tray />
         <ShareButton />
         <button

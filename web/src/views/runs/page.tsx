@@ -10,6 +10,7 @@ import { go, here } from "../../model/location";
 import { formatSort, parseSort, type Sort } from "../../model/tablemodel";
 import { exact, natural, show } from "../../model/units";
 import { figuresFor, wantFigures } from "../../shell/figures";
+import { KeptUploads, OpenFile } from "../../shell/upload";
 import { Icon } from "../../widgets/icon";
 import { ProblemPanel } from "../../widgets/problem";
 import { Bar, Loading } from "../../widgets/shell";
@@ -98,8 +99,10 @@ export function RunsPage() {
             }}
           />
         </search>
+        <OpenFile />
       </Bar>
       <main class="page broad">
+        <KeptUploads root={root} />
         {problem.value && <ProblemPanel problem={problem.value} retry={() => turn.value++} />}
         {!a && !problem.value && <Loading what="Listing the runs…" />}
         {a && <RunsOf a={a} q={q} root={root} api={api} sort={sort} more={() => void more()} />}
@@ -277,7 +280,7 @@ function Empty({ a, q }: { a: Runs; q: string }) {
         <dt>Found</dt><dd>{a.empty?.found ?? "nothing"}</dd>
         <dt>Expected</dt><dd><code>{a.empty?.expected ?? "plugins/profile/<run>/<host>.xplane.pb"}</code></dd>
       </dl>
-      <p>New runs appear here by themselves.</p>
+      <p>New runs appear here by themselves. A profile on this machine can be dropped on the page, or <a href="captures">taken</a> first.</p>
     </div>
   );
 }
