@@ -65,6 +65,26 @@ describe("the share dialog", { skip: reason || false, timeout: 120_000 }, () => 
     await close();
   });
 
+  test("an admin ends the links of a run", async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    const made = await page.request.post(`${server.url}/p/local/api/v1/links`, { data: { run: "a run", view: "op_profile?run=a+run" } });
+    const { url } = await made.json();
+    await page.goto(`${server.url}/p/local/admin`);
+    const ofRun = page.getByRole("region", { name: "Run a run" });
+    await ofRun.getByRole("button", { name: "Revoke all" }).click(LONG);
+    await ofRun.getByRole("button", { name: "Really revoke all?" }).click();
+    await page.getByText("No link works", { exact: false }).waitFor(LONG);
+    assert.equal((await page.request.get(`${server.url}/p/local/${url}`, { maxRedirects: 0 })).status(), 410);
+    await page.getByLabel("also those that have ended").check();
+    await ofRun.getByRole("table").getByText("revoked").first().waitFor(LONG);
+    await page.evaluate(readFileSync(axe, "utf8"));
+    const found = await page.evaluate(() => window.axe.run("section[aria-label='Share links']", { resultTypes: ["violations"] }));
+    assert.deepEqual(found.violations.map((v) => `${v.id}: ${v.help}`), []);
+    await page.screenshot({ path: join(shots, "admin-links.png"), fullPage: true });
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
   test("says what is missing where the server makes no links", async () => {
     const plain = await startServer(logdir.path);
     const { page, close } = await openPage(browser, plain.url);

@@ -66,12 +66,12 @@ export function SharedLinks({ root }: { root: string }) {
 function OfRun({ root, run, links, revoke }: { root: string; run: string; links: KeptLink[]; revoke: (run: string, id?: string) => Promise<void> }) {
   const sure = useSignal(false);
   return (
-    <div class="sheet">
-      <table class="runs" aria-label={`Links of ${run}`}>
-        <caption>
-          <a href={`${root}run?run=${encodeURIComponent(run)}`}>{run}</a> <span class="ago">{plural(links.length, "link")}</span>{" "}
-          {links.some(works) && <RevokeAll sure={sure} revoke={() => void revoke(run)} />}
-        </caption>
+    <section aria-label={`Run ${run}`}>
+      <h3>
+        <a href={`${root}run?run=${encodeURIComponent(run)}`}>{run}</a> <span class="ago">{plural(links.length, "link")}</span>{" "}
+        {links.some(works) && <RevokeAll sure={sure} revoke={() => void revoke(run)} />}
+      </h3>
+      <div class="sheet"><table class="runs" aria-label={`Links of ${run}`}>
         <thead><tr>{["Shows", "For", "Made by", "Made", "State", ""].map((h) => <th key={h} scope="col">{h || <span class="unseen">End it</span>}</th>)}</tr></thead>
         <tbody>
           {links.map((l) => (
@@ -85,8 +85,8 @@ function OfRun({ root, run, links, revoke }: { root: string; run: string; links:
             </tr>
           ))}
         </tbody>
-      </table>
-    </div>
+      </table></div>
+    </section>
   );
 }
 
