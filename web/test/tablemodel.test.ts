@@ -62,6 +62,31 @@ test("rows are ordered by value, missing ones last both ways, equal ones as they
   expect(formatSort(parseSort("-self_time"))).toBe("-self_time");
 });
 
+test("order is that of a comparison, whatever the values are, and names count their numbers", () => {
+  const odd = [0, -0, 1, -1, 1e-300, -1e300, Infinity, -Infinity, 2 ** 53, 4096, 4097, null, true, false, -7.5];
+  const made: Cell[][] = Array.from({ length: 3000 }, (_, i) => [
+    `${["fusion.", "Copy.", "copy-start.", ""][i % 4]}${(i * 7919) % 97}${i % 5 ? "" : `.remat${i % 13}`}`, i % 7 ? `c${i % 3}` : null,
+    odd[(i * 31) % odd.length]!, i % 2 ? BigInt(2) ** 60n + BigInt((i * 17) % 50) : (i * 13) % 50, i,
+  ]);
+  const value = (c: Cell): number | bigint => (typeof c === "boolean" ? Number(c) : (c as number));
+  for (const at of [2, 3])
+    for (const down of [false, true]) {
+      const got = Array.from(arrange({ columns, rows: made }, parseFilter("", columns), { column: columns[at]!.id, descending: down }));
+      const want = made.map((_, i) => i).sort((a, b) => {
+        const [x, y] = [made[a]![at]!, made[b]![at]!];
+        if (x === null || y === null) return x !== null ? -1 : y !== null ? 1 : a - b;
+        const [v, w] = [value(x), value(y)];
+        return v < w ? (down ? 1 : -1) : v > w ? (down ? -1 : 1) : a - b;
+      });
+      expect(got).toEqual(want);
+    }
+  const names = ["fusion.10", "fusion.9.remat10", "Copy.1", "fusion.9", "copy-start.96", "fusion", "fusion.9.remat9", "7", ""].map((n): Cell[] => [n, null, 1, 1, 1]);
+  expect(Array.from(arrange({ columns, rows: names }, parseFilter("", columns), { column: columns[0]!.id, descending: false }), (i) => names[i]![0]))
+    .toEqual(["", "7", "copy-start.96", "Copy.1", "fusion", "fusion.9", "fusion.9.remat9", "fusion.9.remat10", "fusion.10"]);
+  const few = made.slice(0, 5);
+  expect(Array.from(arrange({ columns, rows: few }, parseFilter("", columns), { column: columns[1]!.id, descending: true })).at(-1)).toBe(0);
+});
+
 test("50,000 rows are ordered within a tenth of a second", () => {
   const many: Cell[][] = Array.from({ length: 50_000 }, (_, i) => [`fusion.${(i * 7919) % 50_000}`, "x", (i * 104_729) % 1_000_003, i, 1]);
   const none = parseFilter("", columns);

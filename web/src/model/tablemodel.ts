@@ -1,7 +1,8 @@
 // Rows of a report's table in the order and choice that was asked for. Works on indices, so that
 // 50,000 rows cost one typed array.
 import type { Cell, Column, Table } from "../api/report";
-import { asNumber, natural, parseAmount, show, sum } from "./units";
+import { orderBy } from "./order";
+import { asNumber, parseAmount, show, sum } from "./units";
 
 export interface Sort {
   column: string;
@@ -114,38 +115,24 @@ export function rowMatches(row: readonly Cell[], columns: readonly Column[], fil
   });
 }
 
-/** Which rows, in which order. Missing values come last either way; equal ones keep their order. */
-export function arrange(table: Pick<Table, "columns" | "rows">, filter: Filter, sort: Sort | null): Uint32Array {
+/** Which rows, as they stand. */
+export function choose(table: Pick<Table, "columns" | "rows">, filter: Filter): Uint32Array {
   const { columns, rows } = table;
-  let order = new Uint32Array(rows.length);
+  const chosen = new Uint32Array(rows.length);
   let n = 0;
-  if (filter.terms.length === 0) for (; n < rows.length; n++) order[n] = n;
-  else for (let i = 0; i < rows.length; i++) if (rowMatches(rows[i]!, columns, filter)) order[n++] = i;
-  order = order.subarray(0, n);
-  const at = sort ? columns.findIndex((c) => c.id === sort.column) : -1;
-  if (at < 0) return order;
-  const down = sort!.descending ? -1 : 1;
-  const wide = rows.some((r) => typeof r[at] === "bigint");
-  if (!wide && (isNumeric(columns[at]!) || rows.every((r) => typeof r[at] !== "string"))) {
-    const keys = new Float64Array(rows.length);
-    for (let i = 0; i < rows.length; i++) keys[i] = asNumber(rows[i]![at]);
-    return order.sort((a, b) => {
-      const x = keys[a]!;
-      const y = keys[b]!;
-      if (x !== x || y !== y) return x === x ? -1 : y === y ? 1 : a - b;
-      return x === y ? a - b : x < y ? -down : down;
-    });
-  }
-  const keys = rows.map((r) => {
-    const v = r[at];
-    return v === null || v === undefined ? null : typeof v === "bigint" || typeof v === "number" ? v : natural(show(v, ""));
-  });
-  return order.sort((a, b) => {
-    const x = keys[a]!;
-    const y = keys[b]!;
-    if (x === null || y === null) return x !== null ? -1 : y !== null ? 1 : a - b;
-    return x === y ? a - b : x < y ? -down : down;
-  });
+  if (filter.terms.length === 0) for (; n < rows.length; n++) chosen[n] = n;
+  else for (let i = 0; i < rows.length; i++) if (rowMatches(rows[i]!, columns, filter)) chosen[n++] = i;
+  return chosen.subarray(0, n);
+}
+
+/** These rows in order. Missing values come last either way; equal ones keep their order. */
+export function sorted(table: Pick<Table, "columns" | "rows">, chosen: Uint32Array, sort: Sort | null): Uint32Array {
+  const at = sort ? table.columns.findIndex((c) => c.id === sort.column) : -1;
+  return at < 0 ? chosen : orderBy(table.rows, chosen, at, sort!.descending);
+}
+
+export function arrange(table: Pick<Table, "columns" | "rows">, filter: Filter, sort: Sort | null): Uint32Array {
+  return sorted(table, choose(table, filter), sort);
 }
 
 const SUMMABLE = /^(ps|ns|us|ms|s|bytes|flop|count)$/;

@@ -110,18 +110,25 @@ export function natural(text: string): string {
 /** For a mean of bigints and numbers alike. */
 export function sum(values: Iterable<Cell | undefined>): Num {
   let wide = 0n;
+  let small = 0; // of what is whole; goes to `wide` before it is no longer exact
   let floats = 0;
   let whole = true;
   for (const v of values) {
     if (typeof v === "bigint") wide += v;
     else if (typeof v === "number" && !Number.isNaN(v)) {
-      if (whole && Number.isSafeInteger(v)) wide += BigInt(v);
-      else {
+      if (whole && Number.isSafeInteger(v)) {
+        if (Number.isSafeInteger(small + v)) small += v;
+        else {
+          wide += BigInt(small);
+          small = v;
+        }
+      } else {
         whole = false;
         floats += v;
       }
     }
   }
+  wide += BigInt(small);
   const low = Number.isSafeInteger(Number(wide)) ? Number(wide) : wide;
   return whole ? low : Number(wide) + floats;
 }

@@ -7,7 +7,7 @@ import type { Cell, Column, Table } from "../api/report";
 import { commonStart, naturalWidth, shownColumns } from "../model/columns";
 import { count, plural } from "../model/format";
 import {
-  arrange, groupable, grouped, groupFilter, isNumeric, parseFilter, totals, toCsv, toMarkdown, type Sort,
+  arrange, choose, groupable, grouped, groupFilter, isNumeric, parseFilter, sorted, totals, toCsv, toMarkdown, type Sort,
 } from "../model/tablemodel";
 import { exact, show } from "../model/units";
 import { Copy } from "./copy";
@@ -85,7 +85,8 @@ function Rows(p: TableProps & { filtered?: boolean; note?: string }) {
   const { table } = p;
   const words = p.filtered ? "" : p.q; // groups were made of the rows that match
   const filter = useMemo(() => parseFilter(words, table.columns), [words, table.columns]);
-  const order = useMemo(() => arrange(table, filter, p.sort), [table, filter, p.sort?.column, p.sort?.descending]);
+  const chosen = useMemo(() => choose(table, filter), [table, filter]);
+  const order = useMemo(() => sorted(table, chosen, p.sort), [table, chosen, p.sort?.column, p.sort?.descending]);
   const shown = useMemo(() => shownColumns(table, p.changed), [table, [...p.changed].join()]);
   const picked = function* (): Iterable<readonly Cell[]> {
     for (const i of order) yield table.rows[i]!;
@@ -124,7 +125,7 @@ function Rows(p: TableProps & { filtered?: boolean; note?: string }) {
       {(p.note || table.note) && <p class="table-note">{p.note || table.note}</p>}
       {order.length === 0
         ? <p class="none">{table.rows.length === 0 ? "No rows." : <>No row matches. <button type="button" class="link" onClick={() => p.onFilter("")}>Clear the filter</button></>}</p>
-        : <Grid {...p} order={order} columns={shown.columns} />}
+        : <Grid {...p} rows={chosen} order={order} columns={shown.columns} />}
       {shown.empty.length > 0 && order.length > 0 && (
         <p class="table-note">
           Not shown, as no row has a value: {shown.empty.map((i) => table.columns[i]!.label).join(", ")}.
@@ -178,7 +179,7 @@ function ColumnChooser({ table, shown, changed, onColumns }: {
   );
 }
 
-type GridProps = TableProps & { order: Uint32Array; columns: number[] };
+type GridProps = TableProps & { rows: Uint32Array; order: Uint32Array; columns: number[] }; // rows: as they stand
 type RowProps = GridProps & { starts: ReadonlyMap<number, number> };
 
 function Grid(p: GridProps) {
@@ -237,7 +238,7 @@ function Grid(p: GridProps) {
     else if (y > box.scrollTop + box.clientHeight - HEAD - 2 * ROW) box.scrollTop = y - box.clientHeight + HEAD + 2 * ROW;
   };
 
-  const sumRow = useMemo(() => totals(table, order), [table, order]);
+  const sumRow = useMemo(() => totals(table, p.rows), [table, p.rows]);
   const summed = order.length > 1 && sumRow.some((v, i) => v !== null && columns.includes(i));
   return (
     <>
