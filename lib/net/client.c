@@ -17,6 +17,8 @@
 #define CONNECTIONS_KEPT 256L
 #define CONNECTION_AGE_S 55L /* servers and balancers close idle ones after a minute */
 #define RECEIVE_BYTES 262144L
+#define DIRECT_RECEIVE_BYTES 65536L
+#define SPARE_MAX 64
 
 struct net_client {
     struct xp_loop *loop;
@@ -24,6 +26,9 @@ struct net_client {
     CURLM *multi;
     uv_timer_t timer;
     struct net_call *calls; /* that run */
+    pthread_mutex_t lock;   /* the next two */
+    CURL *spare[SPARE_MAX]; /* what is set for any direct POST is set */
+    size_t n_spare;
 };
 
 struct net_call {
@@ -34,6 +39,7 @@ struct net_call {
     struct curl_slist *headers;
     struct net_request r; /* url, method and headers are not kept */
     bool running, cancelled, paused;
+    bool alike; /* its handle may serve another call that is */
     char why[CURL_ERROR_SIZE];
 };
 
@@ -50,12 +56,36 @@ static int shared_users;
 
 /* --- the end of a call --- */
 
+/* Making a handle and setting two dozen options takes longer than what libcurl does for a call, so
+ * that those of calls between our own processes are used again. */
+static CURL *take_spare(struct net_client *c)
+{
+    pthread_mutex_lock(&c->lock);
+    CURL *e = c->n_spare ? c->spare[--c->n_spare] : NULL;
+    pthread_mutex_unlock(&c->lock);
+    return e;
+}
+
+static bool keep_spare(struct net_client *c, CURL *e)
+{
+    curl_easy_setopt(e, CURLOPT_HTTPHEADER, NULL);
+    curl_easy_setopt(e, CURLOPT_ERRORBUFFER, NULL);
+    curl_easy_setopt(e, CURLOPT_POSTFIELDS, NULL);
+    pthread_mutex_lock(&c->lock);
+    bool room = c->n_spare < SPARE_MAX;
+    if (room)
+        c->spare[c->n_spare++] = e;
+    pthread_mutex_unlock(&c->lock);
+    return room;
+}
+
 static void call_unref(void *ctx)
 {
     struct net_call *call = ctx;
     if (atomic_fetch_sub(&call->refs, 1) > 1)
         return;
-    curl_easy_cleanup(call->easy);
+    if (!call->alike || !keep_spare(call->client, call->easy))
+        curl_easy_cleanup(call->easy);
     curl_slist_free_all(call->headers);
     free(call);
 }
@@ -194,6 +224,7 @@ static struct net_client *client_new(void)
     struct net_client *c = calloc(1, sizeof *c);
     sigset_t all, was;
     XP_ASSERT(c && curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
+    pthread_mutex_init(&c->lock, NULL);
     c->loop = xp_loop_new();
     c->multi = curl_multi_init();
     XP_ASSERT(c->multi && uv_timer_init(xp_loop_uv(c->loop), &c->timer) == 0);
@@ -229,6 +260,9 @@ static void client_free(struct net_client *c)
     xp_loop_post(c->loop, end, c);
     pthread_join(c->thread, NULL);
     xp_loop_free(c->loop);
+    while (c->n_spare)
+        curl_easy_cleanup(c->spare[--c->n_spare]);
+    pthread_mutex_destroy(&c->lock);
     free(c);
 }
 
@@ -322,30 +356,24 @@ static int close_counted(void *ctx, curl_socket_t fd)
     return close(fd);
 }
 
-static bool set_up(struct net_call *call, const struct net_request *r)
+/* Calls between our own processes: one handle serves any of them after another. */
+static bool is_alike(const struct net_request *r)
 {
-    CURL *e = call->easy;
-    uint32_t stall_ms = r->stall_ms ? r->stall_ms : STALL_MS;
-    if (!add_headers(call, r->headers) || curl_easy_setopt(e, CURLOPT_URL, r->url) != CURLE_OK)
-        return false;
-    set_method(e, r);
-    curl_easy_setopt(e, CURLOPT_HTTPHEADER, call->headers);
-    curl_easy_setopt(e, CURLOPT_PRIVATE, call);
-    curl_easy_setopt(e, CURLOPT_ERRORBUFFER, call->why);
+    return r->direct && !r->ca_file && !r->connections && strcmp(r->method, "POST") == 0;
+}
+
+/* What calls that are alike have in common. */
+static void set_kind(CURL *e, const struct net_request *r)
+{
     curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(e, CURLOPT_WRITEDATA, call);
     curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(e, CURLOPT_USERAGENT, "xprofd");
-    curl_easy_setopt(e, CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
+    curl_easy_setopt(e, CURLOPT_BUFFERSIZE, is_alike(r) ? DIRECT_RECEIVE_BYTES : RECEIVE_BYTES);
     curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(e, CURLOPT_MAXAGE_CONN, CONNECTION_AGE_S);
-    curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS,
-                     (long)(r->connect_ms ? r->connect_ms : CONNECT_MS));
     curl_easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, SLOW_BYTES_S);
-    curl_easy_setopt(e, CURLOPT_LOW_SPEED_TIME, (long)((stall_ms + 999) / 1000));
-    curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)r->total_ms);
     if (r->direct)
         curl_easy_setopt(e, CURLOPT_NOPROXY, "*");
     if (r->ca_file)
@@ -356,7 +384,40 @@ static bool set_up(struct net_call *call, const struct net_request *r)
         curl_easy_setopt(e, CURLOPT_CLOSESOCKETFUNCTION, close_counted);
         curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, r->connections);
     }
+}
+
+static bool set_up(struct net_call *call, const struct net_request *r)
+{
+    CURL *e = call->easy;
+    uint32_t stall_ms = r->stall_ms ? r->stall_ms : STALL_MS;
+    if (!add_headers(call, r->headers) || curl_easy_setopt(e, CURLOPT_URL, r->url) != CURLE_OK)
+        return false;
+    set_method(e, r);
+    curl_easy_setopt(e, CURLOPT_HTTPHEADER, call->headers);
+    curl_easy_setopt(e, CURLOPT_PRIVATE, call);
+    curl_easy_setopt(e, CURLOPT_ERRORBUFFER, call->why);
+    curl_easy_setopt(e, CURLOPT_WRITEDATA, call);
+    curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS,
+                     (long)(r->connect_ms ? r->connect_ms : CONNECT_MS));
+    curl_easy_setopt(e, CURLOPT_LOW_SPEED_TIME, (long)((stall_ms + 999) / 1000));
+    curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)r->total_ms);
     return true;
+}
+
+/* A handle for the call; false: there is none, or the request cannot be one. */
+static bool get_handle(struct net_call *call, const struct net_request *r)
+{
+    call->alike = is_alike(r);
+    call->easy = call->alike ? take_spare(call->client) : NULL;
+    if (!call->easy) {
+        call->easy = curl_easy_init();
+        if (!call->easy) {
+            call->alike = false;
+            return false;
+        }
+        set_kind(call->easy, r);
+    }
+    return set_up(call, r);
 }
 
 static void begin(void *ctx)
@@ -371,6 +432,8 @@ static void begin(void *ctx)
     c->calls = call;
     if (!c->multi || curl_multi_add_handle(c->multi, call->easy) != CURLM_OK)
         finish(call, CURLE_OUT_OF_MEMORY);
+    else
+        act(c, CURL_SOCKET_TIMEOUT, 0); /* at once, and not by a timer in the loop's next turn */
 }
 
 struct net_call *net_start(struct net_client *c, const struct net_request *r)
@@ -384,8 +447,7 @@ struct net_call *net_start(struct net_client *c, const struct net_request *r)
     call->r.url = call->r.method = NULL;
     call->r.headers = NULL;
     call->r.ca_file = NULL;
-    call->easy = curl_easy_init();
-    if (!call->easy || !set_up(call, r)) {
+    if (!get_handle(call, r)) {
         call_unref(call);
         return NULL;
     }
