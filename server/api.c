@@ -196,13 +196,19 @@ static void take_upload(struct ask *ask, struct xp_span name, struct upload_stat
         run_index_get(ask->project->runs, name, &ask->run, &none);
 }
 
-/* Takes the run that ?run= names; false: the ask has been answered with the reason. upload, which
- * may be NULL: untouched unless the run was uploaded. */
+/* Takes the run that ?run= names; false: the ask has been answered with the reason, or is a
+ * worker's. upload, which may be NULL: untouched unless the run was uploaded. */
 static bool take_run(struct ask *ask, struct upload_state *upload)
 {
     struct xp_error err = {0};
     struct xp_span name = ask_arg(ask, "run");
 
+    if (ask->later && name.n && !(ask->app->uploads && uploads_is_name(name)))
+        ask->run = run_index_known(ask->project->runs, name);
+    if (ask->run)
+        return true;
+    if (!ask_may_wait(ask))
+        return false;
     if (name.n == 0)
         xp_fail(&err, XP_BAD_REQUEST, 0, "run is missing: the name of a run");
     else if (ask->app->uploads && uploads_is_name(name))

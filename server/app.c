@@ -286,7 +286,7 @@ static void start(const struct way *w, const struct route *route, bool compatibl
     ask->number = compatible ? COUNT(api_routes) + (size_t)(route - xprof_routes)
                              : (size_t)(route - api_routes);
     http_note(w->ex, who_name(w->who), route_names[ask->number]);
-    if (route->fn == xprof_data && ask_at_once(ask))
+    if ((route->fn == xprof_data || route->fn == api_host) && ask_at_once(ask))
         return;
     if (xp_workers_post(w->app->workers, XP_WORK_QUERY, run_ask, ask) != XP_OK) {
         xp_fail(&err, XP_BUSY, 0, "too many requests are waiting; try again in a moment");

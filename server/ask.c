@@ -369,6 +369,8 @@ void ask_shard(struct ask *ask, const struct shard_object *objects, size_t n)
         on_shard_answer(ask, &known);
         return;
     }
+    if (ask->app->upstream && n == 1)
+        ask->later = NULL; /* asking another waits for nothing */
     if (!ask_may_wait(ask))
         return;
     http_traceparent(http_trace(ask->ex), ask->trace);

@@ -509,6 +509,11 @@ static struct xp_store *find_store(struct projects *ps, const char *name)
     return found;
 }
 
+struct xp_store *projects_store_known(struct projects *ps, const char *name)
+{
+    return find_store(ps, name);
+}
+
 struct xp_store *projects_store(struct projects *ps, const char *name)
 {
     struct xp_store *s = find_store(ps, name);

@@ -89,6 +89,8 @@ const struct project **projects_list(struct projects *ps, const struct who *who,
 /* The store of that name (xp_store_name), if it is a root of a project; for a shard. Looks at the
  * table when it is none: blocks. */
 struct xp_store *projects_store(struct projects *ps, const char *name);
+/* The same of what is known; never waits. */
+struct xp_store *projects_store_known(struct projects *ps, const char *name);
 
 /* What who may do in it: the greatest right that its lists give. */
 enum right project_right(const struct project *p, const struct who *who);

@@ -70,6 +70,9 @@ struct rpc_ask {
  * or name an unknown operation, XP_NOT_FOUND for an unknown root. May block (projects_store). */
 enum xp_status rpc_read(struct xp_span bytes, struct projects *projects, struct rpc_ask *ask,
                         struct xp_error *err);
+/* The same by the roots that are known; never waits. */
+enum xp_status rpc_read_known(struct xp_span bytes, struct projects *projects, struct rpc_ask *ask,
+                              struct xp_error *err);
 void rpc_ask_fini(struct rpc_ask *ask);
 
 /* The content type as a string that lives for ever: answers of the shard refer to static ones. */

@@ -6,6 +6,8 @@
 #include "lib/base/clock.h"
 #include "server/rpc.h"
 
+#define READ_ON_LOOP 4096
+
 struct rpc_server {
     struct rpc_config config;
     const char *_Atomic identity;
@@ -18,7 +20,8 @@ struct ask {
     struct http_exchange *ex;
     struct rpc_ask rpc;
     uint64_t began_ns;
-    int status; /* as HTTP would say it; the answer itself is 200 */
+    int status;   /* as HTTP would say it; the answer itself is 200 */
+    bool on_loop; /* it is answered there */
     char signature[SIGN_TEXT_MAX];
 };
 
@@ -61,8 +64,12 @@ static void end_ask(struct ask *ask, struct http_answer *a)
     add_load(s, a);
     metrics_answer(s->config.metrics, 0, ask->status, xp_now_ns() - ask->began_ns);
     rpc_ask_fini(&ask->rpc);
+    bool on_loop = ask->on_loop;
     free(ask);
-    http_answer_from(ex, a);
+    if (on_loop)
+        http_answer(ex, a);
+    else
+        http_answer_from(ex, a);
     atomic_fetch_sub(&s->asks, 1);
 }
 
@@ -143,33 +150,70 @@ static void find_own(struct ask *ask)
     }
 }
 
-static enum xp_work_next run_ask(void *ctx)
+static bool is_signed(const struct ask *ask)
 {
-    struct ask *ask = ctx;
     const struct rpc_config *c = &ask->server->config;
     const struct http_request *req = http_request(ask->ex);
+    return !c->keys ||
+           xp_sign_check(c->keys, time(NULL), req->path, req->body, xp_span_str(ask->signature));
+}
+
+/* Checks and reads the ask; false: it was refused, and is gone. */
+static bool read_ask(struct ask *ask)
+{
     struct xp_error err = {0};
 
-    if (c->keys &&
-        !xp_sign_check(c->keys, time(NULL), req->path, req->body, xp_span_str(ask->signature))) {
+    if (!is_signed(ask)) {
         refuse(ask, 403, "the signature is missing, wrong or too old\n");
-        return XP_WORK_DONE;
+        return false;
     }
-    if (rpc_read(req->body, c->projects, &ask->rpc, &err) != XP_OK) {
+    if (rpc_read(http_request(ask->ex)->body, ask->server->config.projects, &ask->rpc, &err) !=
+        XP_OK) {
         answer_error(ask, &err);
-        return XP_WORK_DONE;
+        return false;
     }
     if (rpc_is_map(ask->rpc.req.op) && strcmp(ask->rpc.build, rpc_build()) != 0) {
         xp_fail(&err, XP_BUSY, 0, "this shard is of another build and makes other partials");
         answer_error(ask, &err);
-        return XP_WORK_DONE;
+        return false;
     }
+    return true;
+}
+
+static enum xp_work_next run_ask(void *ctx)
+{
+    struct ask *ask = ctx;
+    if (!ask->rpc.message && !read_ask(ask))
+        return XP_WORK_DONE;
     find_own(ask);
     http_traceparent(http_trace(ask->ex), ask->trace);
     ask->rpc.req.trace = ask->trace;
     ask->rpc.req.cancel = http_cancel_flag(ask->ex);
-    shard_call(c->shard, &ask->rpc.req, on_answer, ask);
+    shard_call(ask->server->config.shard, &ask->rpc.req, on_answer, ask);
     return XP_WORK_DONE;
+}
+
+/* On the loop: what is known needs no worker. True: it was answered, and is gone. Whatever else
+ * there is to say about an ask, a worker says. */
+static bool answer_at_once(struct ask *ask)
+{
+    const struct rpc_config *c = &ask->server->config;
+    struct xp_span body = http_request(ask->ex)->body;
+    struct shard_answer known;
+    struct xp_error err = {0};
+
+    if (body.n > READ_ON_LOOP || !is_signed(ask))
+        return false;
+    if (rpc_read_known(body, c->projects, &ask->rpc, &err) != XP_OK ||
+        rpc_is_map(ask->rpc.req.op)) {
+        rpc_ask_fini(&ask->rpc);
+        return false;
+    }
+    if (!shard_known(c->shard, &ask->rpc.req, &known))
+        return false;
+    ask->on_loop = true;
+    on_answer(ask, &known);
+    return true;
 }
 
 static void hello(struct rpc_server *s, struct http_exchange *ex)
@@ -226,7 +270,8 @@ void rpc_handle(void *ctx, struct http_exchange *ex)
                "frontends and shards, not the one asked for\n");
     else if (req->method != HTTP_POST || !xp_span_eq(req->path, XP_SPAN_LIT(RPC_ASK_PATH)))
         refuse(ask, 404, "a shard has no such resource\n");
-    else if (xp_workers_post(s->config.workers, XP_WORK_QUERY, run_ask, ask) != XP_OK) {
+    else if (!answer_at_once(ask) &&
+             xp_workers_post(s->config.workers, XP_WORK_QUERY, run_ask, ask) != XP_OK) {
         xp_fail(&err, XP_BUSY, 0, "too many requests are waiting; try again in a moment");
         answer_error(ask, &err);
     }

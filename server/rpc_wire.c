@@ -128,8 +128,10 @@ static enum xp_status read_name(ProtobufCBinaryData d, const char **out, struct 
     return strlen(copy) == d.len ? XP_OK : xp_fail(err, XP_BAD_REQUEST, 0, "a name holds a NUL");
 }
 
+typedef struct xp_store *(*find_store_fn)(struct projects *ps, const char *name);
+
 static enum xp_status read_objects(const Xprofd__RpcAsk *m, struct projects *projects,
-                                   struct rpc_ask *ask, struct xp_error *err)
+                                   find_store_fn find, struct rpc_ask *ask, struct xp_error *err)
 {
     struct xp_store *last = NULL;
     ask->objects = must_alloc(m->n_objects * sizeof *ask->objects);
@@ -139,7 +141,7 @@ static enum xp_status read_objects(const Xprofd__RpcAsk *m, struct projects *pro
         struct shard_object *to = &ask->objects[i];
         ask->req.nobjects = i + 1;
         if (!last || strcmp(xp_store_name(last), o->root) != 0)
-            last = projects_store(projects, o->root);
+            last = find(projects, o->root);
         to->store = last;
         if (!to->store)
             return xp_fail(err, XP_NOT_FOUND, 0, "this shard was not given the root \"%.200s\"",
@@ -170,8 +172,8 @@ static void read_owners(const Xprofd__RpcAsk *m, struct rpc_ask *ask)
     ask->req.owners = m->n_peers ? ask->owners : NULL;
 }
 
-enum xp_status rpc_read(struct xp_span bytes, struct projects *projects, struct rpc_ask *ask,
-                        struct xp_error *err)
+static enum xp_status read_ask(struct xp_span bytes, struct projects *projects, find_store_fn find,
+                               struct rpc_ask *ask, struct xp_error *err)
 {
     Xprofd__RpcAsk *m = xprofd__rpc_ask__unpack(NULL, bytes.n, bytes.p);
     *ask = (struct rpc_ask){.message = m};
@@ -190,7 +192,19 @@ enum xp_status rpc_read(struct xp_span bytes, struct projects *projects, struct 
                                xp_span_of(m->args[i]->value.data, m->args[i]->value.len)};
     ask->req.args = ask->args;
     ask->req.nargs = m->n_args;
-    return read_objects(m, projects, ask, err);
+    return read_objects(m, projects, find, ask, err);
+}
+
+enum xp_status rpc_read(struct xp_span bytes, struct projects *projects, struct rpc_ask *ask,
+                        struct xp_error *err)
+{
+    return read_ask(bytes, projects, projects_store, ask, err);
+}
+
+enum xp_status rpc_read_known(struct xp_span bytes, struct projects *projects, struct rpc_ask *ask,
+                              struct xp_error *err)
+{
+    return read_ask(bytes, projects, projects_store_known, ask, err);
 }
 
 void rpc_ask_fini(struct rpc_ask *ask)
