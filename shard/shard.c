@@ -28,6 +28,7 @@
 #define SCRATCH_MIN (UINT64_C(64) << 20)
 
 #define HOSTS_AHEAD 2
+#define GLANCES_AHEAD 8
 /* Of so many, those loaded for this call alone are not kept, unless it is one of the many calls of
  * somebody who looks around. */
 #define HOSTS_MANY 4
@@ -334,10 +335,6 @@ static enum xp_status do_tool(struct call *c, struct xp_error *err)
     for (size_t i = 0; i < c->n; i++)
         hosts[i] = host_of(c, i);
 
-    if (c->op == SHARD_RUN_TOOLS)
-        return xprof_run_tools(hosts, c->n, &c->out, err);
-    if (c->op == SHARD_MODULE_LIST)
-        return xprof_module_list(hosts, c->n, c->scratch, &c->out, err);
     if (is_report(c))
         return do_report(c, &a, err);
     if (by_host(c)) {
@@ -567,7 +564,7 @@ static size_t listed(struct call *c)
 static bool open_some(struct call *c)
 {
     size_t n = listed(c);
-    size_t ahead = c->lone ? 1 : HOSTS_AHEAD;
+    size_t ahead = c->tool && c->tool->glance ? GLANCES_AHEAD : c->lone ? 1 : HOSTS_AHEAD;
     size_t end = by_host(c) && c->waiting + ahead < n ? c->waiting + ahead : n;
     struct xp_error err = {0};
     for (; c->opened < end; c->opened++) {
@@ -595,7 +592,7 @@ static void wait_next(struct call *c)
         list_done(c);
         return;
     }
-    bool glance = c->op == SHARD_RUN_TOOLS && c->waiting > 0; /* xprof_lists.h */
+    bool glance = c->tool && c->tool->glance && c->index + at(c) > 0;
     cache_when(c->handles[at(c)], glance ? CACHE_INDEXED : c->until, c->cancel, on_ready, c);
 }
 
@@ -879,9 +876,14 @@ static void answer_progress(struct call *c)
 static bool find_tool(struct call *c, const struct shard_request *req, struct xp_error *err)
 {
     bool report = is_report(c);
-    if (!report && req->op != SHARD_TOOL && req->op != SHARD_TOOL_CSV && !is_map(c))
+    if (req->op == SHARD_RUN_TOOLS)
+        c->tool = &tool_run_tools;
+    else if (req->op == SHARD_MODULE_LIST)
+        c->tool = &tool_module_list;
+    else if (report || req->op == SHARD_TOOL || req->op == SHARD_TOOL_CSV || is_map(c))
+        c->tool = tool_find(xp_span_str(req->tool));
+    else
         return true;
-    c->tool = tool_find(xp_span_str(req->tool));
     if (!c->tool) {
         xp_fail(err, XP_NOT_FOUND, 0, "there is no tool \"%s\"", req->tool);
         return false;

@@ -1,6 +1,7 @@
 #include "shard/tools/tool.h"
 
 #include "shard/tools/reports.h"
+#include "shard/tools/xprof_lists.h"
 
 #define TOOL(symbol, id, title, view, hosts) extern const struct tool tool_##symbol;
 #include "shard/tools/tools.def"
@@ -11,6 +12,8 @@ static const struct tool *const tools[] = {
 #include "shard/tools/tools.def"
 #undef TOOL
     &tool_tools,
+    &tool_run_tools,
+    &tool_module_list,
 };
 
 static const char *const titles[] = {
@@ -18,6 +21,8 @@ static const char *const titles[] = {
 #include "shard/tools/tools.def"
 #undef TOOL
     "Tools",
+    "",
+    "",
 };
 
 const struct tool *tool_find(struct xp_span id)

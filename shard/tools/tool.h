@@ -57,6 +57,7 @@ struct tool_report {
 struct tool {
     const char *id;
     bool index_only; /* the parts' index is enough: planes may not be ready yet */
+    bool glance;     /* that is so for all hosts but the first */
     bool tolerant; /* a file that cannot be read is a host with part NULL; no host at all is fine */
     enum xp_status (*answer)(const struct tool_host *hosts, size_t n, const struct tool_args *args,
                              struct xp_arena *scratch, struct out *out, struct xp_error *err);

@@ -1,5 +1,7 @@
 #include "shard/tools/xprof_lists.h"
 
+#include <stdlib.h>
+
 #include "lib/base/json_out.h"
 #include "lib/base/pb_wire.h"
 #include "shard/decode/xspace_decoder.h"
@@ -10,24 +12,6 @@
 static bool readable(const struct part *p)
 {
     return p->damage.status == XP_OK && !p->partial && !p->utf8_bad;
-}
-
-static bool all_readable(const struct tool_host *hosts, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!readable(hosts[i].part))
-            return false;
-    return n;
-}
-
-/* XProf gives no tools when a file of any host is bad, though it looks at the first alone. Of the
- * others only the index is there. */
-static bool list_readable(const struct tool_host *hosts, size_t n)
-{
-    for (size_t i = 1; i < n; i++)
-        if (hosts[i].part->cut)
-            return false;
-    return n && readable(hosts[0].part);
 }
 
 static struct xp_span plane_name(const struct part *p, uint32_t i)
@@ -81,43 +65,98 @@ static struct found look(const struct part *p)
     return f;
 }
 
-enum xp_status xprof_run_tools(const struct tool_host *hosts, size_t n, struct out *out,
-                               struct xp_error *err)
+/* XProf gives no tools when a file of any host is bad, though it looks at the first alone. */
+struct tools_partial {
+    bool bad;
+    struct found found; /* in the first */
+};
+
+static enum xp_status tools_map(const struct tool_host *host, const struct tool_args *args,
+                                struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
 {
-    (void)err;
+    (void)args;
+    struct tools_partial *p = xp_arena_zalloc(a, sizeof *p);
+    if (!p)
+        return xp_fail(err, XP_BUSY, 0, "the memory budget is spent");
+    p->bad = host->index ? host->part->cut : !readable(host->part);
+    if (host->index == 0 && !p->bad)
+        p->found = look(host->part);
+    *partial = xp_span_of(p, sizeof *p);
+    return XP_OK;
+}
+
+static bool tools_read(struct xp_span partial, struct tools_partial *p)
+{
+    *p = (struct tools_partial){0};
+    if (partial.n == sizeof *p)
+        memcpy(p, partial.p, sizeof *p);
+    return partial.n == 0 || partial.n == sizeof *p;
+}
+
+static enum xp_status foreign(struct xp_error *err)
+{
+    return xp_fail(err, XP_INTERNAL, 0, "what a shard says of its hosts is no list");
+}
+
+static enum xp_status tools_merge(struct xp_span x, struct xp_span y, struct xp_arena *a,
+                                  struct xp_span *both, struct xp_error *err)
+{
+    struct tools_partial p, q, *to = xp_arena_zalloc(a, sizeof *to);
+    if (!to)
+        return xp_fail(err, XP_BUSY, 0, "the memory budget is spent");
+    if (!tools_read(x, &p) || !tools_read(y, &q))
+        return foreign(err);
+    to->bad = p.bad || q.bad;
+    to->found = (struct found){p.found.gpu || q.found.gpu, p.found.hlo || q.found.hlo,
+                               p.found.megascale || q.found.megascale,
+                               p.found.counters || q.found.counters};
+    *both = xp_span_of(to, sizeof *to);
+    return XP_OK;
+}
+
+static enum xp_status tools_render(struct xp_span merged, const struct tool_args *args,
+                                   struct xp_arena *scratch, struct out *out, struct xp_error *err)
+{
+    (void)args, (void)scratch;
+    struct tools_partial p;
     struct xp_json j;
+    if (!tools_read(merged, &p))
+        return foreign(err);
+    struct found f = p.found;
+    const struct {
+        const char *id;
+        bool on;
+    } tools[] = {
+        {"overview_page", true},
+        {"trace_viewer@", true},
+        {"graph_viewer", f.hlo},
+        {"op_profile", true},
+        {"input_pipeline_analyzer", true},
+        {"kernel_stats", f.gpu},
+        {"memory_profile", true},
+        {"memory_viewer", f.hlo},
+        {"roofline_model", true},
+        {"perf_counters", f.counters},
+        {"framework_op_stats", true},
+        {"hlo_stats", true},
+        {"megascale_stats", f.megascale},
+        {"kernel_utilization", f.counters},
+        {"utilization_viewer", f.counters},
+    };
     xp_json_init(&j, &out->text);
-    out->content_type = "application/json";
     xp_json_arr(&j);
-    if (list_readable(hosts, n)) {
-        struct found f = look(hosts[0].part);
-        const struct {
-            const char *id;
-            bool on;
-        } tools[] = {
-            {"overview_page", true},
-            {"trace_viewer@", true},
-            {"graph_viewer", f.hlo},
-            {"op_profile", true},
-            {"input_pipeline_analyzer", true},
-            {"kernel_stats", f.gpu},
-            {"memory_profile", true},
-            {"memory_viewer", f.hlo},
-            {"roofline_model", true},
-            {"perf_counters", f.counters},
-            {"framework_op_stats", true},
-            {"hlo_stats", true},
-            {"megascale_stats", f.megascale},
-            {"kernel_utilization", f.counters},
-            {"utilization_viewer", f.counters},
-        };
-        for (size_t i = 0; i < sizeof tools / sizeof tools[0]; i++)
-            if (tools[i].on)
-                xp_json_str(&j, tools[i].id);
-    }
+    for (size_t i = 0; !p.bad && i < sizeof tools / sizeof tools[0]; i++)
+        if (tools[i].on)
+            xp_json_str(&j, tools[i].id);
     xp_json_arr_end(&j);
     return XP_OK;
 }
+
+const struct tool tool_run_tools = {.id = "run_tools",
+                                    .glance = true,
+                                    .map = tools_map,
+                                    .merge = tools_merge,
+                                    .render = tools_render};
 
 /* --- modules --- */
 
@@ -255,25 +294,92 @@ static enum xp_status plane_modules(const struct part *p, const struct part_plan
     return XP_OK;
 }
 
-enum xp_status xprof_module_list(const struct tool_host *hosts, size_t n, struct xp_arena *scratch,
-                                 struct out *out, struct xp_error *err)
+/* A partial: a byte that says whether all could be read, then names, each after its length. */
+static enum xp_status names_of(const struct vec *modules, bool whole, struct xp_arena *a,
+                               struct xp_span *partial, struct xp_error *err)
 {
+    const struct module *m = modules->p;
+    size_t n = 1;
+    for (size_t i = 0; i < modules->n; i++)
+        n += sizeof(uint32_t) + m[i].name.n;
+    uint8_t *p = xp_arena_alloc(a, n);
+    if (!p)
+        return xp_fail(err, XP_BUSY, 0, "no memory left for the list of modules");
+    *partial = xp_span_of(p, n);
+    *p++ = whole;
+    for (size_t i = 0; i < modules->n; i++) {
+        uint32_t length = (uint32_t)m[i].name.n;
+        memcpy(p, &length, sizeof length);
+        memcpy(p + sizeof length, m[i].name.p, length);
+        p += sizeof length + length;
+    }
+    return XP_OK;
+}
+
+static enum xp_status modules_map(const struct tool_host *host, const struct tool_args *args,
+                                  struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
+{
+    (void)args;
+    const struct part *p = host->part;
     struct vec modules = {0};
     enum xp_status st = XP_OK;
-    out->content_type = "text/plain";
-    if (!all_readable(hosts, n))
+    bool whole = readable(p);
+    for (uint32_t k = 0; whole && st == XP_OK && k < p->nplanes; k++)
+        if (xp_span_eq(plane_name(p, k), XP_SPAN_LIT("/host:metadata")))
+            st = plane_modules(p, &p->planes[k], a, &modules, err);
+    if (st == XP_OK)
+        st = names_of(&modules, whole, a, partial, err);
+    vec_free(&modules);
+    return st;
+}
+
+static enum xp_status modules_merge(struct xp_span x, struct xp_span y, struct xp_arena *a,
+                                    struct xp_span *both, struct xp_error *err)
+{
+    if (!x.n || !y.n) {
+        *both = x.n ? x : y;
         return XP_OK;
-    for (size_t i = 0; st == XP_OK && i < n; i++)
-        for (uint32_t k = 0; st == XP_OK && k < hosts[i].part->nplanes; k++)
-            if (xp_span_eq(plane_name(hosts[i].part, k), XP_SPAN_LIT("/host:metadata")))
-                st =
-                    plane_modules(hosts[i].part, &hosts[i].part->planes[k], scratch, &modules, err);
-    if (st == XP_OK && !modules.n)
-        xp_buf_str(&out->text, "NO_MODULE");
+    }
+    uint8_t *p = xp_arena_alloc(a, x.n + y.n - 1);
+    if (!p)
+        return xp_fail(err, XP_BUSY, 0, "no memory left for the list of modules");
+    memcpy(p, x.p, x.n);
+    memcpy(p + x.n, y.p + 1, y.n - 1);
+    *p = x.p[0] && y.p[0];
+    *both = xp_span_of(p, x.n + y.n - 1);
+    return XP_OK;
+}
+
+static bool names_read(struct xp_span s, struct vec *modules)
+{
+    uint32_t length;
+    while (s.n >= sizeof length) {
+        memcpy(&length, s.p, sizeof length);
+        struct module *m = vec_push(modules, sizeof *m);
+        if (!m || length > s.n - sizeof length)
+            return false;
+        m->name = xp_span_of(s.p + sizeof length, length);
+        s = xp_span_of(s.p + sizeof length + length, s.n - sizeof length - length);
+    }
+    return s.n == 0;
+}
+
+/* Joined by commas, each once. */
+static enum xp_status modules_render(struct xp_span merged, const struct tool_args *args,
+                                     struct xp_arena *scratch, struct out *out,
+                                     struct xp_error *err)
+{
+    (void)args, (void)scratch;
+    struct vec modules = {0};
+    bool whole = merged.n && merged.p[0];
+    bool ok = !whole || names_read(xp_span_of(merged.p + 1, merged.n - 1), &modules);
     const struct module *m = modules.p;
-    if (modules.n)
+    out->content_type = "text/plain";
+    if (ok && whole && !modules.n)
+        xp_buf_str(&out->text, "NO_MODULE");
+    if (ok && modules.n)
         qsort(modules.p, modules.n, sizeof *m, module_order);
-    for (size_t i = 0; st == XP_OK && i < modules.n; i++) {
+    for (size_t i = 0; ok && i < modules.n; i++) {
         if (i && xp_span_eq(m[i].name, m[i - 1].name))
             continue;
         if (i)
@@ -281,5 +387,8 @@ enum xp_status xprof_module_list(const struct tool_host *hosts, size_t n, struct
         xp_buf_span(&out->text, m[i].name);
     }
     vec_free(&modules);
-    return st;
+    return ok ? XP_OK : foreign(err);
 }
+
+const struct tool tool_module_list = {
+    .id = "module_list", .map = modules_map, .merge = modules_merge, .render = modules_render};

@@ -1,21 +1,16 @@
 /* shard/tools/xprof_lists.h - XProf's lists about a run: which tools make sense, which HLO
- * modules it has.
+ * modules it has. Tools but for their names: each host is looked at alone.
  *
- * Parts are pinned and wholly loaded, but for the list of tools only the first: of the others the
- * index is enough. A file that XProf's parser would refuse gives the empty
- * list, as XProf does.
+ * A file that XProf's parser would refuse gives the empty list, as XProf does.
  */
 #ifndef SHARD_XPROF_LISTS_H
 #define SHARD_XPROF_LISTS_H
 
 #include "shard/tools/tool.h"
 
-/* JSON list of tool names, from the first host alone; out->content_type is set. */
-enum xp_status xprof_run_tools(const struct tool_host *hosts, size_t n, struct out *out,
-                               struct xp_error *err);
-
+/* JSON list of tool names, from the first host alone. Of the others the index is enough. */
+extern const struct tool tool_run_tools;
 /* Module names joined by commas, text/plain. */
-enum xp_status xprof_module_list(const struct tool_host *hosts, size_t n, struct xp_arena *scratch,
-                                 struct out *out, struct xp_error *err);
+extern const struct tool tool_module_list;
 
 #endif

@@ -147,6 +147,15 @@ def test_a_trace_of_all_hosts_says_what_one_process_says(cluster, alone, what):
     assert text_of(cluster.frontend.get(trace('damaged'))) == text_of(alone.get(trace('damaged'))) == b'No Data'
 
 
+@pytest.mark.parametrize('route', ['run_tools', 'module_list'])
+@pytest.mark.parametrize('run', ['run5', 'damaged'])
+def test_lists_of_a_run_say_what_one_process_says(cluster, alone, route, run):
+    path = '%s/%s?run=%s' % (daemon.COMPAT, route, run)
+    here, there = cluster.frontend.get(path), alone.get(path)
+    assert (here.status, here.type, text_of(here)) == (there.status, there.type, text_of(there))
+    assert here.status == 200 and (len(text_of(here)) > 20) == (run == 'run5'), here
+
+
 def test_one_process_shows_a_trace_of_more_hosts_than_it_has_memory_for(alone, start, tmp_path):
     """Hosts are looked at one after the other: what is above the budget for all together is answered."""
     daemon.generate(tmp_path, 'large', '--hosts', '4', '--steps', '160', '--seed', '3')
