@@ -425,6 +425,8 @@ def test_who_asks_too_often_is_told_to_wait(place, start):
 
 @pytest.mark.parametrize('flags_, words', [
     (['--host', '0.0.0.0'], 'say with --auth who may'),
+    (['--host', '0.0.0.0', '--auth', 'none'], 'say with --auth who may'),
+    (['--host', '::', '--auth', 'none'], 'say with --auth who may'),
     (['--auth', 'some'], '--auth=some'),
     (['--auth', 'oidc'], '--oidc-issuer'),
     (['--auth', 'oidc', '--oidc-issuer', 'http://idp.example', '--oidc-client-id', 'x'], 'https'),

@@ -1,6 +1,10 @@
 """Share links: made, opened, listed, revoked; refused when altered, expired or of another project."""
+import base64
+import hashlib
+import hmac
 import json
 import os
+import time
 
 import pytest
 
@@ -80,6 +84,56 @@ def test_link_that_was_altered_or_cut_is_refused(server):
         assert r.status == 403 and 'no share link' in r.text(), r
     for cut in ('/p/open/link-', url[:-1], url[:30], url + 'A', url + '='):
         assert server.get(cut).status == 403, cut
+
+
+def b64(data):
+    return base64.urlsafe_b64encode(data).rstrip(b'=').decode()
+
+
+def varint(n):
+    out = b''
+    while n > 127:
+        out, n = out + bytes([n & 127 | 128]), n >> 7
+    return out + bytes([n])
+
+
+def claims(project='open', expires=None, audience=0, view=VIEW):
+    """proto/link.proto, by hand."""
+    now = int(time.time())
+    texts = [(1, b'0123456789abcdef'), (2, project.encode()), (3, b'sample'), (5, view.encode())]
+    numbers = [(6, audience), (8, now - 600), (9, now + 600 if expires is None else expires)]
+    return b''.join(varint(k << 3 | 2) + varint(len(v)) + v for k, v in texts) + \
+        b''.join(varint(k << 3) + varint(v) for k, v in numbers)
+
+
+def forge(payload=None, key=KEY.strip(), purpose=b'xprofd link 1\0', digest='sha256', version='1', mac=None):
+    payload = claims() if payload is None else payload
+    mac = hmac.new(key.encode(), purpose + payload, digest).digest()[:32] if mac is None else mac
+    return 'link-' + version + b64(mac + payload)
+
+
+def test_what_is_sealed_otherwise_is_no_link(server):
+    now = int(time.time())
+    assert server.get('/p/open/' + forge()).status == 303  # the forger knows how
+    head, body = b64(b'{"alg":"none"}'), b64(b'{"project":"open","run":"sample"}')
+    signed = b64(b'{"alg":"HS256"}') + '.' + body
+    bad = {'another key': forge(key='another-key-0123456789'), 'an empty key': forge(key=''),
+           'no mac': forge(mac=b'\0' * 32), 'a mac cut short': forge(mac=hmac.digest(KEY.strip().encode(), claims(), 'sha256')[:16]),
+           'a plain hash': forge(mac=hashlib.sha256(b'xprofd link 1\0' + claims()).digest()),
+           'sha-1': forge(digest='sha1'), 'sha-512': forge(digest='sha512'), 'no purpose': forge(purpose=b''),
+           'a cookie': forge(purpose=b'xprofd link cookie 1\0'), 'an ask of shards': forge(purpose=b'xprofd rpc 1\0'),
+           'version 0': forge(version='0'), 'version 2': forge(version='2'), 'no version': forge(version=''),
+           'a token of no algorithm': 'link-' + head + '.' + body + '.', 'with the version': 'link-1' + head + '.' + body + '.',
+           'a token of another kind': 'link-1' + signed + '.' + b64(hmac.digest(KEY.strip().encode(), signed.encode(), 'sha256')),
+           'no claims': forge(b''), 'claims that are none': forge(b'\xff' * 40), 'an unknown audience': forge(claims(audience=3))}
+    for what, url in bad.items():
+        r = server.get('/p/open/' + url)
+        assert r.status == 403 and 'no share link' in r.text(), (what, r)
+    for expires in (now - 1, 1, 0):
+        r = server.get('/p/open/' + forge(claims(expires=expires)))
+        assert r.status == 410 and 'expired' in r.text(), r
+    r = server.get('/p/shut/' + forge(claims('shut', audience=2)))
+    assert r.status == 403 and 'no longer' in r.text(), r
 
 
 def test_link_of_one_project_is_none_of_another(server):

@@ -91,8 +91,8 @@ def test_several_directories_are_one_project(start, roots):
     assert runs(server, 'local') == ['run-a', 'run-b']
 
 
-def test_a_new_table_is_taken_and_a_bad_one_is_not(start, table, roots):
-    server = start('--projects', table)
+def test_a_new_table_is_taken_and_a_bad_one_is_not(start, table, roots, tmp_path):
+    server = start('--projects', table, '--audit-log', tmp_path / 'audit')
     assert runs(server, 'c') == 404
     write(table, {'a': row(roots['a']), 'c': row(roots['c'])})
     until(lambda: runs(server, 'c') == ['run-c'])
@@ -107,6 +107,8 @@ def test_a_new_table_is_taken_and_a_bad_one_is_not(start, table, roots):
     until(lambda: runs(server, 'b') == ['run-b'])
     assert runs(server, 'c') == 404
     assert server.get('/').headers['location'] == 'p/b/'
+    told = [json.loads(line) for line in (tmp_path / 'audit').read_text().splitlines()]
+    assert [e['what'] for e in told] == ['projects_changed'] * 2 and told[0]['detail'] == str(table)
 
 
 @pytest.mark.parametrize('text, words', [

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "server/gate.h"
+#include "server/gate_int.h"
 #include "server/login.h"
 #include "server/projects_int.h"
 #include "server/ratelimit.h"
@@ -211,6 +211,40 @@ static void a_place_to_go_to_is_one_of_this_site(void **state)
     assert_false(login_place_ok(XP_SPAN_LIT("p/\0a")));
 }
 
+/* --- cookies --- */
+
+static void cookies_are_as_safe_as_the_address_of_the_site(void **state)
+{
+    static const struct {
+        const char *url, *name, *path;
+        bool secure;
+    } rows[] = {{"https://x.example", "__Host-xprofd-session", "/", true},
+                {"https://x.example/", "__Host-xprofd-session", "/", true},
+                {"https://x.example/a", "xprofd-session", "/a/", true},
+                {"http://localhost:8791", "xprofd-session", "/", false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *argv[] = {"xprofd",
+                        "/tmp",
+                        "--auth=oidc",
+                        "--oidc-issuer=http://127.0.0.1:9",
+                        "--oidc-client-id=x",
+                        "--public-url",
+                        (char *)rows[i].url,
+                        NULL};
+        struct options o;
+        struct gate *g = NULL;
+        struct xp_error err = {0};
+        assert_int_equal(options_parse(7, argv, "0", &o), OPTIONS_OK);
+        if (gate_new(&o, &g, &err) != XP_OK)
+            fail_msg("%s", err.text);
+        assert_string_equal(g->session_cookie, rows[i].name);
+        assert_string_equal(g->path, rows[i].path);
+        assert_int_equal(g->secure, rows[i].secure);
+        gate_free(g);
+    }
+}
+
 /* --- limits --- */
 
 static void a_bucket_gives_its_burst_and_then_its_rate(void **state)
@@ -259,6 +293,7 @@ int main(void)
         cmocka_unit_test(members_are_those_who_are_signed_in),
         cmocka_unit_test(an_identity_is_copied_and_bounded),
         cmocka_unit_test(a_place_to_go_to_is_one_of_this_site),
+        cmocka_unit_test(cookies_are_as_safe_as_the_address_of_the_site),
         cmocka_unit_test(a_bucket_gives_its_burst_and_then_its_rate),
         cmocka_unit_test(many_askers_do_not_free_the_one_who_asks_most),
     };
