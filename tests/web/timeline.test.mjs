@@ -242,6 +242,23 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     const rows = await page.locator(".args tr th").allTextContents();
     assert.deepEqual(rows.filter(Boolean), e.args.map((a) => a.name));
     await page.screenshot({ path: join(shots, "event-light.png") });
+    const number = e.args.find((a) => /int|double/.test(a.type) && a.value !== null && !a.name.startsWith("_"));
+    if (number) {
+      await page.click(`[aria-label="Draw ${number.name} as a curve"]`);
+      const row = page.locator(".line.curve", { hasText: number.name });
+      await waitFor("its values are a curve with a scale", async () => (await row.locator(".count").count()) === 1);
+      assert.equal(new URL(page.url()).searchParams.get("curve"), `${e.line}~${number.name}`);
+      const want = await api(server.url, "curve", { run: RUN, host: HOST, rows: e.line, stat: number.name, px: 100 });
+      assert.ok(want.series[0].values > 0);
+      const box = await row.boundingBox();
+      const canvas = await page.locator(".drawing canvas").boundingBox();
+      await page.mouse.move(canvas.x + canvas.width / 2, box.y + 20);
+      await waitFor("the pointer tells the value", async () => (await page.locator(".tip-name").textContent()) === number.name);
+      await page.screenshot({ path: join(shots, "curve-light.png") });
+      await row.locator("button").click({ force: true });
+      await waitFor("it is gone", () => !new URL(page.url()).searchParams.has("curve"));
+      await page.locator(".drawing canvas").focus();
+    }
     await page.keyboard.press("Escape");
     await waitFor("nothing is selected", () => !new URL(page.url()).searchParams.has("sel"));
     assert.deepEqual(await check(), []);

@@ -139,6 +139,16 @@ export interface Hit {
   duration_ps: Int;
 }
 
+export interface CurveAnswer {
+  line: number;
+  events: number;
+  looked: number; // of them
+  stats?: string[]; // without a statistic in the question
+  series: { name: string; values: number; min: number; max: number; t: Int[]; v: Int[] }[];
+  series_total?: number;
+  loading: boolean;
+}
+
 export interface Aggregate {
   t0_ps: Int;
   t1_ps: Int;

@@ -27,6 +27,17 @@ export interface SceneSlab {
   names: readonly Look[];
 }
 
+/** Values that hold until the next one. */
+export interface SceneCurve {
+  t0: bigint;
+  t: Float64Array; // ps from t0
+  v: Float64Array;
+  low: number; // of all that is known
+  high: number;
+  from: number; // of the scale
+  to: number;
+}
+
 export interface SceneRow {
   y: number; // from the top of all rows
   h: number;
@@ -34,6 +45,7 @@ export interface SceneRow {
   line: number; // < 0: a plane's heading
   pinned: boolean;
   slab: number; // number of what is to be drawn in it; 0: nothing yet
+  curve?: SceneCurve | undefined; // in place of events
 }
 
 /** An event's place; y as of a row. */

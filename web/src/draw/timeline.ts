@@ -187,6 +187,7 @@ export class Timeline {
     }
     ctx.fillStyle = row.pinned ? s.theme.accent : s.theme.line;
     ctx.fillRect(0, y + row.h - 1, s.width, 1);
+    if (row.curve) this.curve(s, row.curve, y + 3, row.h - 7);
     const slab = row.slab ? this.slabOf(row.slab) : undefined;
     if (!slab) return;
     const offset = Number(slab.t0 - s.view.t0);
@@ -195,6 +196,32 @@ export class Timeline {
       if (top > s.height || top + row.laneH < RULER) continue;
       this.lane(s, slab, lane, offset, top, row.laneH - 1);
     }
+  }
+
+  /** Steps, filled down to the scale's begin. */
+  private curve(s: Scene, c: NonNullable<SceneRow["curve"]>, top: number, height: number): void {
+    const { ctx } = this;
+    const k = s.width / s.view.span;
+    const x = (i: number): number => Math.min(s.width + 4, Math.max(-4, (c.t[i]! + Number(c.t0 - s.view.t0)) * k));
+    const y = (v: number): number => top + height - ((v - c.from) / (c.to - c.from)) * height;
+    const n = c.t.length;
+    if (n === 0) return;
+    ctx.beginPath();
+    ctx.moveTo(x(0), y(c.v[0]!));
+    for (let i = 1; i < n; i++) {
+      ctx.lineTo(x(i), y(c.v[i - 1]!));
+      ctx.lineTo(x(i), y(c.v[i]!));
+    }
+    const end = Math.min(s.width + 4, xOf(s.view, s.session.t1, s.width));
+    ctx.lineTo(Math.max(x(n - 1), end), y(c.v[n - 1]!));
+    ctx.strokeStyle = ctx.fillStyle = s.theme.accent;
+    ctx.lineWidth = 1.25;
+    ctx.stroke();
+    ctx.lineTo(Math.max(x(n - 1), end), top + height);
+    ctx.lineTo(x(0), top + height);
+    ctx.globalAlpha = 0.16;
+    ctx.fill();
+    ctx.globalAlpha = 1;
   }
 
   private lane(s: Scene, slab: SceneSlab, lane: SceneLane, offset: number, top: number, height: number): void {

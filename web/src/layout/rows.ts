@@ -6,6 +6,7 @@ export const LANE = 17; // a lane with its gap
 export const FLAT_LANE = 5;
 const PAD = 5; // between lines
 const FLAT_MIN = 22;
+const CURVE = 44;
 const EMPTY = 16; // a line without events: there, but not in the way
 
 export interface Row {
@@ -16,8 +17,17 @@ export interface Row {
   folded: boolean; // of a heading
   laneH: number;
   flat: boolean;
+  curve?: CurveRow; // of the line's events, in place of themselves
   pinned?: boolean; // stays above the others; y counts from the top of what is in sight
 }
+
+export interface CurveRow {
+  stat: string;
+  series: number;
+  name: string; // of the series; "": it is the only one
+}
+
+export type CurveRows = ReadonlyMap<number, readonly CurveRow[]>; // by line
 
 export interface Rows {
   rows: Row[];
@@ -45,8 +55,19 @@ function lineRow(plane: Plane, line: Line, y: number, flat: boolean): Row {
   return { y, h, plane, line, folded: false, laneH, flat };
 }
 
+/** A line's row, and below it its curves. */
+function rowsOf(plane: Plane, line: Line, y: number, flat: boolean, curves: readonly CurveRow[] = []): Row[] {
+  const rows = [lineRow(plane, line, y, flat)];
+  let below = y + rows[0]!.h;
+  for (const curve of curves) {
+    rows.push({ y: below, h: CURVE, plane, line, folded: false, laneH: CURVE, flat: false, curve });
+    below += CURVE;
+  }
+  return rows;
+}
+
 /** Pinned lines come first, in their order, and are left out below. */
-function layoutPinned(planes: readonly Plane[], flat: ReadonlySet<number>, pins: readonly number[]): Row[] {
+function layoutPinned(planes: readonly Plane[], flat: ReadonlySet<number>, pins: readonly number[], curves: CurveRows): Row[] {
   const places = new Map<number, { plane: Plane; line: Line }>();
   if (pins.length) for (const plane of planes) for (const line of plane.lines) places.set(line.line, { plane, line });
   const out: Row[] = [];
@@ -54,22 +75,25 @@ function layoutPinned(planes: readonly Plane[], flat: ReadonlySet<number>, pins:
   for (const pin of pins) {
     const at = places.get(pin);
     if (!at) continue;
-    const row = { ...lineRow(at.plane, at.line, y, flat.has(pin)), pinned: true };
-    out.push(row);
-    y += row.h;
+    for (const r of rowsOf(at.plane, at.line, y, flat.has(pin), curves.get(pin))) {
+      out.push({ ...r, pinned: true });
+      y += r.h;
+    }
   }
   return out;
 }
 
 const none: ReadonlySet<number> = new Set();
+const noCurves: CurveRows = new Map();
 
 export function layoutRows(
   planes: readonly Plane[], toggled: ReadonlySet<number>, flat: ReadonlySet<number>,
   pins: readonly number[] = [], hide: ReadonlySet<number> = none,
+  curves: CurveRows = noCurves,
 ): Rows {
   const rows: Row[] = [];
-  const pinned = layoutPinned(planes, flat, pins);
-  const byLine = new Map(pinned.map((r) => [r.line!.line, r]));
+  const pinned = layoutPinned(planes, flat, pins, curves);
+  const byLine = new Map(pinned.filter((r) => !r.curve).map((r) => [r.line!.line, r]));
   const pinnedHeight = pinned.reduce((h, r) => h + r.h, 0);
   let y = pinnedHeight;
   let hidden = 0;
@@ -84,10 +108,10 @@ export function layoutRows(
         hidden++;
         continue;
       }
-      const row = lineRow(plane, line, y, flat.has(line.line));
-      rows.push(row);
-      byLine.set(line.line, row);
-      y += row.h;
+      const own = rowsOf(plane, line, y, flat.has(line.line), curves.get(line.line));
+      rows.push(...own);
+      byLine.set(line.line, own[0]!);
+      for (const r of own) y += r.h;
     }
   }
   return { rows, height: y, byLine, pinned, pinnedHeight, hidden };

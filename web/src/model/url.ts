@@ -22,7 +22,14 @@ export interface TraceUrl {
   measured: Range | null;
   marks: Mark[];
   off: Category[]; // kinds of work that stand back
+  curves: Curve[]; // values of events that are drawn
   flame: boolean; // the area is shown as a flame graph
+}
+
+/** A value that a line's events carry. */
+export interface Curve {
+  line: number;
+  stat: string;
 }
 
 /** A bookmark: a time with a note, which may be empty. */
@@ -33,7 +40,7 @@ export interface Mark {
 
 export const emptyTrace: TraceUrl = {
   run: "", host: "", t: null, sel: "", area: null, q: "", folded: [], flat: [], top: null, find: "",
-  pins: [], hide: [], measured: null, marks: [], off: [], flame: false,
+  pins: [], hide: [], measured: null, marks: [], off: [], curves: [], flame: false,
 };
 
 export function parseRange(text: string | null): Range | null {
@@ -91,6 +98,20 @@ function formatMarks(marks: readonly Mark[]): string {
   return marks.slice(0, MARKS).map((m) => `${m.at}${m.note ? `~${encodeURIComponent(m.note)}` : ""}`).join(",");
 }
 
+function parseCurves(text: string | null): Curve[] {
+  const out: Curve[] = [];
+  for (const part of (text ?? "").split(",").slice(0, 32)) {
+    const m = /^(\d{1,9})~(.+)$/s.exec(part);
+    if (!m) continue;
+    try {
+      out.push({ line: Number(m[1]), stat: decodeURIComponent(m[2]!) });
+    } catch {
+      // a name that is none
+    }
+  }
+  return out;
+}
+
 export function parseTrace(search: string): TraceUrl {
   const p = new URLSearchParams(search);
   const a = parseRange(p.get("a"));
@@ -112,6 +133,7 @@ export function parseTrace(search: string): TraceUrl {
     measured: parseRange(p.get("m")),
     marks: parseMarks(p.get("bm")),
     off: categories.map((c) => c.id).filter((c) => (p.get("off") ?? "").split(",").includes(c)),
+    curves: parseCurves(p.get("curve")),
     flame: p.get("as") === "flame",
   };
 }
@@ -139,6 +161,7 @@ export function formatTrace(s: TraceUrl): string {
   if (s.pins.length) parts.push(`pin=${s.pins.join(",")}`);
   if (s.hide.length) parts.push(`hide=${formatRows(s.hide)}`);
   if (s.off.length) parts.push(`off=${categories.map((c) => c.id).filter((c) => s.off.includes(c)).join(",")}`);
+  if (s.curves.length) parts.push(`curve=${encode(s.curves.map((c) => `${c.line}~${encodeURIComponent(c.stat)}`).join(","))}`);
   if (s.measured) parts.push(`m=${s.measured.t0}..${s.measured.t1}`);
   if (s.marks.length) parts.push(`bm=${encodeURIComponent(formatMarks(s.marks)).replace(/%(2C|7E)/g, (c) => decodeURIComponent(c))}`);
   return `?${parts.join("&")}`;

@@ -49,7 +49,7 @@ function value(a: Argument): string {
   return a.type.includes("int") && /^-?\d+$/.test(a.value) ? count(BigInt(a.value)) : a.value;
 }
 
-function Arguments({ d }: { d: EventDetails }) {
+function Arguments({ trace, d }: { trace: Trace; d: EventDetails }) {
   if (d.args.length === 0) return <p class="none">This event carries no arguments.</p>;
   return (
     <table class="args">
@@ -60,6 +60,9 @@ function Arguments({ d }: { d: EventDetails }) {
             <td class={/int|double/.test(a.type) ? "number" : ""} title={a.type}>
               {value(a)}{a.cut && <em> … cut</em>}
               {a.value !== null && <Copy text={() => a.value!} title={`Copy ${a.name}`} />}
+              {a.value !== null && /int|double/.test(a.type) && !d.derived && (
+                <button type="button" class="tool small" aria-pressed={trace.curves.has({ line: d.line, stat: a.name })} title={`Draw ${a.name} of the row's events as a curve`} aria-label={`Draw ${a.name} as a curve`} onClick={() => trace.toggleCurve({ line: d.line, stat: a.name })}><Icon name="memory" /></button>
+              )}
             </td>
           </tr>
         ))}
@@ -125,7 +128,7 @@ export function Details({ trace }: { trace: Trace }) {
             </>
           )}
         </div>
-        <Arguments d={d} />
+        <Arguments trace={trace} d={d} />
       </div>
     </div>
   );

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { shortCount } from "../../model/format";
 import { Icon } from "../../widgets/icon";
+import { CurveList } from "./curvelist";
 import { AreaTable } from "./aggregate";
 import { Details } from "./details";
 import { Hits } from "./hits";
@@ -22,6 +23,8 @@ export function Dock({ trace }: { trace: Trace }) {
     { id: "rows", label: "Rows", note: "" },
     { id: "marks", label: "Bookmarks", note: trace.marks.value.length ? String(trace.marks.value.length) : "" },
   ];
+  if (trace.tab.value === "curves" || trace.curves.list.value.length)
+    tabs.push({ id: "curves", label: "Curves", note: trace.curves.list.value.length ? String(trace.curves.list.value.length) : "" });
   const resize = (to: number): void => {
     height.value = Math.min(Math.max(SMALLEST, to), window.innerHeight * 0.7);
   };
@@ -61,6 +64,7 @@ export function Dock({ trace }: { trace: Trace }) {
         {trace.tab.value === "area" && <AreaTable trace={trace} />}
         {trace.tab.value === "hits" && <Hits trace={trace} />}
         {trace.tab.value === "rows" && <RowList trace={trace} />}
+        {trace.tab.value === "curves" && <CurveList trace={trace} />}
         {trace.tab.value === "marks" && <Marks trace={trace} />}
       </div>
     </section>

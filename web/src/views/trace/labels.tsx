@@ -2,6 +2,8 @@
 import type { Row } from "../../layout/rows";
 import { count, plural, shortCount } from "../../model/format";
 import { Icon } from "../../widgets/icon";
+import { plain } from "../../model/units";
+import { curveValue } from "./curves";
 import { MoreRows } from "./finder";
 import type { Trace } from "./trace";
 
@@ -69,6 +71,9 @@ function LineLabel({ trace, row, hits, top }: { trace: Trace; row: Row; hits: nu
         {row.pinned && trace.pins.value[0] !== line.line && (
           <button type="button" class="flatten" title="Move up" aria-label={`Move ${line.name} up`} onClick={() => trace.raisePin(line.line)}><Icon name="up" /></button>
         )}
+        {!line.derived && line.events > 0 && (
+          <button type="button" class="flatten" title="Draw values of its events as curves" aria-label={`Curves of ${line.name}`} onClick={() => trace.offerCurves(line.line)}><Icon name="memory" /></button>
+        )}
         <button
           type="button" class="flatten" aria-pressed={!!row.pinned} title={row.pinned ? "Unpin (P)" : "Pin above the others (P)"}
           aria-label={`${row.pinned ? "Unpin" : "Pin"} ${line.name}`} onClick={() => trace.togglePin(line.line)}
@@ -78,6 +83,24 @@ function LineLabel({ trace, row, hits, top }: { trace: Trace; row: Row; hits: nu
         <button type="button" class="flatten" title="Hide (H)" aria-label={`Hide ${line.name}`} onClick={() => trace.hideLine(line.line)}><Icon name="close" /></button>
       </span>
       <span class="count">{line.events ? shortCount(line.events) : "no events"}</span>
+    </div>
+  );
+}
+
+function CurveLabel({ trace, row }: { trace: Trace; row: Row }) {
+  const { stat, series, name } = row.curve!;
+  const line = row.line!.line;
+  void trace.curves.version.value;
+  const s = trace.curves.series(line, stat, series);
+  const note = trace.curves.note(line, stat);
+  return (
+    <div class="line curve" title={[name || stat, s && `least ${plain(s.low)}, largest ${plain(s.high)} of what was in view so far`, note].filter(Boolean).join("\n")}>
+      <span class="name">{name || stat}</span>
+      {note && <Icon name="info" />}
+      <span class="row-tools">
+        <button type="button" class="flatten" title="Remove" aria-label={`Remove ${name || stat}`} onClick={() => trace.toggleCurve({ line, stat })}><Icon name="close" /></button>
+      </span>
+      {s && <span class="count"><span>{curveValue(stat, s.to)}</span><span>{curveValue(stat, s.from)}</span></span>}
     </div>
   );
 }
@@ -98,12 +121,12 @@ export function Labels({ trace }: { trace: Trace }) {
       <div class="label-rows" role="list" aria-label="Rows">
         {rows.map((row) => (
           <div
-            key={row.line ? `${row.pinned ? "pinned" : "l"}${row.line.line}` : `p${row.plane.plane}`}
+            key={row.line ? `${row.pinned ? "pinned" : "l"}${row.line.line}${row.curve ? ` ${row.curve.series} ${row.curve.stat}` : ""}` : `p${row.plane.plane}`}
             class={row.pinned ? "label pinned" : "label"}
             role="listitem"
             style={{ transform: `translateY(${row.y - top}px)`, height: `${row.h}px` }}
           >
-            {row.line
+            {row.curve ? <CurveLabel trace={trace} row={row} /> : row.line
               ? <LineLabel trace={trace} row={row} hits={hits.get(row.line.line) ?? 0} top={top} />
               : <Heading trace={trace} row={row} />}
           </div>

@@ -340,7 +340,7 @@ function Status({ trace }: { trace: Trace }) {
     let events = 0;
     let hidden = 0;
     for (const row of trace.inSight.value)
-      for (const lane of (row.line && trace.slabOf(row.line.line)?.lanes) || []) {
+      for (const lane of (row.line && !row.curve && trace.slabOf(row.line.line)?.lanes) || []) {
         events += lane.events;
         hidden += lane.hidden;
       }

@@ -76,11 +76,12 @@ export function listenPointer(canvas: HTMLCanvasElement, trace: Trace, at: (p: P
     }
     if (!drag || drag.id !== e.pointerId) {
       trace.hover.value = p.y < 0 ? null : trace.hitAt(p.x, p.y);
+      trace.point.value = p.y < 0 ? null : trace.pointAt(p.x, p.y);
       return;
     }
     if (!drag.moved && Math.hypot(p.x - drag.x, p.y - drag.y) < CLICK) return;
     drag.moved = true;
-    trace.hover.value = null;
+    trace.hover.value = trace.point.value = null;
     if (drag.what === "pan") {
       const ps = ((drag.x - p.x) / width()) * drag.view.span;
       trace.show({ t0: drag.view.t0 + BigInt(Math.round(ps)), span: drag.view.span });
@@ -138,7 +139,7 @@ export function listenPointer(canvas: HTMLCanvasElement, trace: Trace, at: (p: P
 
   const leave = (): void => {
     at(null);
-    if (!drag) trace.hover.value = null;
+    if (!drag) trace.hover.value = trace.point.value = null;
   };
 
   canvas.addEventListener("pointerdown", down);

@@ -64,7 +64,7 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
     // Whatever the picture depends on; at most one drawing a frame.
     const undraw = effect(() => {
       void [
-        trace.view.value, trace.size.value, trace.inSight.value, trace.scrollTop.value, trace.fetcher.version.value,
+        trace.view.value, trace.size.value, trace.inSight.value, trace.scrollTop.value, trace.fetcher.version.value, trace.curves.version.value,
         trace.event.mark.value, trace.event.details.value, trace.hover.value, trace.sum.area.value, trace.dragging.value,
         trace.search.text.value, trace.off.value, palette.value, cursor.value, trace.measured.value, trace.marks.value,
       ];

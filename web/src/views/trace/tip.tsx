@@ -3,6 +3,8 @@ import type { ReadonlySignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { RULER } from "../../draw/timeline";
 import { duration, exactNs, percent, plural, timestamp } from "../../model/format";
+import { plain } from "../../model/units";
+import { curveValue } from "./curves";
 import type { Pointer } from "./pointer";
 import type { Hover, Trace } from "./trace";
 
@@ -47,6 +49,17 @@ export function Tip({ trace, at }: { trace: Trace; at: ReadonlySignal<Pointer | 
     el.style.transform = `translate(${Math.round(x)}px, ${Math.round(y + RULER)}px)`;
   });
 
+  const point = trace.point.value;
+  if (point && p && !trace.dragging.value) {
+    const { stat, name } = point.row.curve!;
+    return (
+      <div class="tip" ref={box} aria-hidden="true">
+        <div class="tip-name">{name || stat}</div>
+        <div class="tip-facts"><b>{curveValue(stat, point.v)}</b> ({plain(point.v)}) since {timestamp(point.at)}</div>
+        <div class="tip-where">{point.row.plane.name} › {point.row.line?.name}</div>
+      </div>
+    );
+  }
   if (!h || !p || trace.dragging.value) return null;
   return (
     <div class="tip" ref={box} aria-hidden="true">

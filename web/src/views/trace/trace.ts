@@ -14,10 +14,11 @@ import { parseLasting, parseQuery } from "../../model/query";
 import { Slabs, type Slab } from "../../model/slabs";
 import { timestamp } from "../../model/format";
 import { palette } from "../../model/theme";
-import { formatRows, type Area, type Mark as Bookmark, type TraceUrl } from "../../model/url";
+import { formatRows, type Area, type Curve, type Mark as Bookmark, type TraceUrl } from "../../model/url";
 import {
   clampView, deeper, endOf, fitView, panView, revealView, sameView, timeAt, wholeView, zoomView, type Range, type View,
 } from "../../model/view";
+import { Curves, valueAt } from "./curves";
 import { AreaSum, sameArea } from "./area";
 import { Chosen, type Mark } from "./chosen";
 import { Fetcher, type LineFacts } from "./fetcher";
@@ -28,7 +29,7 @@ const SLAB_BYTES = 48 << 20;
 const FINEST = 1.5; // rectangles a CSS pixel: finer than that nobody sees, but it costs as much again
 
 export type Mode = "pan" | "select" | "zoom" | "measure";
-export type Tab = "details" | "area" | "hits" | "marks" | "rows";
+export type Tab = "details" | "area" | "hits" | "marks" | "rows" | "curves";
 
 /** A rectangle under the pointer. */
 export interface Hover {
@@ -45,6 +46,7 @@ export class Trace {
   readonly search: Search;
   readonly event: Chosen;
   readonly sum: AreaSum;
+  readonly curves: Curves;
   readonly names = new Names(palette.peek());
   readonly slabs = new Slabs(SLAB_BYTES);
 
@@ -65,6 +67,8 @@ export class Trace {
   readonly tab = signal<Tab>("details");
   readonly dock = signal(false);
   readonly hover = signal<Hover | null>(null);
+  /** The value of a curve under the pointer. */
+  readonly point = signal<{ row: Row; at: bigint; v: number } | null>(null);
   readonly said = signal(""); // short message for eyes and screen readers
 
   readonly dragging = signal<Area | null>(null); // while the mouse is down
@@ -93,6 +97,7 @@ export class Trace {
     this.search = new Search(api, who);
     this.event = new Chosen(api, who);
     this.sum = new AreaSum(api, who);
+    this.curves = new Curves(api, who);
     this.fetcher = new Fetcher(api, who, this.slabs, this.names, (line) => this.lineFacts(line));
     this.session = computed(() => {
       const t = this.tracks.value;
@@ -103,7 +108,8 @@ export class Trace {
     this.view = computed(() => this.chosen.value ?? wholeView(this.session.value));
     this.base = computed(() => (this.size.value.width ? layoutRuler(this.shown.value, this.size.value.width).base : ""));
     this.rows = computed(() => layoutRows(
-      this.tracks.value?.planes ?? [], this.folded.value, this.flat.value, this.pins.value, this.hidden.value));
+      this.tracks.value?.planes ?? [], this.folded.value, this.flat.value, this.pins.value, this.hidden.value,
+      this.curves.rows()));
     this.inSight = computed(() => {
       const { rows, pinned, pinnedHeight } = this.rows.value;
       const top = this.scrollTop.value;
@@ -134,6 +140,7 @@ export class Trace {
     this.search.stop();
     this.event.stop();
     this.sum.stop();
+    this.curves.stop();
   }
 
   // --- the address ---
@@ -151,6 +158,7 @@ export class Trace {
       this.hidden.value = new Set(url.hide);
       this.measured.value = url.measured;
       this.marks.value = url.marks;
+      this.curves.set(url.curves);
       this.flame.value = url.flame;
       this.off.value = new Set(url.off);
       this.wantTop = url.top;
@@ -162,7 +170,7 @@ export class Trace {
   url(): TraceUrl {
     const v = this.chosen.value;
     const from = this.scrollTop.value + this.rows.value.pinnedHeight;
-    const top = this.scrollTop.value > 0 ? this.inSight.value.find((r) => r.line && !r.pinned && r.y >= from) : undefined;
+    const top = this.scrollTop.value > 0 ? this.inSight.value.find((r) => r.line && !r.curve && !r.pinned && r.y >= from) : undefined;
     return {
       run: this.who.run,
       host: this.who.host,
@@ -179,6 +187,7 @@ export class Trace {
       measured: this.measured.value,
       marks: [...this.marks.value],
       off: [...this.off.value],
+      curves: [...this.curves.list.value],
       flame: this.flame.value && this.sum.area.value !== null,
     };
   }
@@ -211,9 +220,10 @@ export class Trace {
     if (width === 0 || !this.tracks.value) return;
     // Rows a little above and below are asked for as well: scrolling finds them there.
     const near = [...this.rows.value.pinned, ...visibleRows(this.rows.value.rows, this.scrollTop.value - height * 0.4, height * 1.8)];
-    const lines = near.flatMap((r) => (r.line && r.line.events > 0 ? [r.line.line] : []));
+    const lines = near.flatMap((r) => (r.line && !r.curve && r.line.events > 0 ? [r.line.line] : []));
     const pixels = Math.round(width * Math.min(scale, FINEST));
     this.fetcher.want({ view: this.view.value, lines, pixels, session: this.session.value });
+    this.curves.want(near.flatMap((r) => (r.curve?.series === 0 ? [{ line: r.line!.line, stat: r.curve.stat }] : [])), this.view.value, pixels, this.session.value);
   }
 
   slabOf(line: number): Slab | null {
@@ -416,6 +426,26 @@ export class Trace {
     this.measured.value = a === b ? null : a < b ? { t0: a, t1: b } : { t0: b, t1: a };
   }
 
+  toggleCurve(c: Curve): void {
+    this.step = true;
+    this.curves.toggle(c);
+  }
+
+  /** Which values of a line's events can be drawn: chosen in the panel below. */
+  offerCurves(line: number): void {
+    this.openDock("curves");
+    void this.curves.offer(line, this.view.peek());
+  }
+
+  /** The curve's value under the pointer. */
+  pointAt(x: number, y: number): { row: Row; at: bigint; v: number } | null {
+    const row = this.rowAt(y);
+    const s = row?.curve && this.curves.series(row.line!.line, row.curve.stat, row.curve.series);
+    if (!row || !s) return null;
+    const i = valueAt(s, timeAt(this.view.peek(), x, this.size.peek().width));
+    return i < 0 ? null : { row, at: s.t0 + BigInt(s.t[i]!), v: s.v[i]! };
+  }
+
   toggleFlat(line: number): void {
     this.flat.value = toggled(this.flat.peek(), line);
     this.scrollBy(0);
@@ -435,7 +465,7 @@ export class Trace {
     const { width } = this.size.peek();
     const v = this.view.peek();
     const row = this.rowAt(y);
-    if (!row?.line) return null;
+    if (!row?.line || row.curve) return null;
     const slab = this.slabOf(row.line.line);
     const lane = slab?.lanes.find((l) => l.lane === laneAt(row, y + this.scrollTop.peek()));
     if (!slab || !lane) return null;
@@ -466,8 +496,8 @@ export class Trace {
   }
 
   private nearest(row: Row, t: bigint): Hover | null {
-    const slab = row.line && this.slabOf(row.line.line);
-    const lane = slab?.lanes[0];
+    const slab = row.line && !row.curve && this.slabOf(row.line.line);
+    const lane = slab ? slab.lanes[0] : undefined;
     if (!slab || !lane) return null;
     const i = hitLane(lane, Number(t - slab.t0), Infinity);
     return i < 0 ? null : hoverOf(row, slab, lane, i);
@@ -556,7 +586,8 @@ export class Trace {
   sceneRows(): SceneRow[] {
     return this.inSight.peek().map((r) => ({
       y: r.y, h: r.h, laneH: r.laneH, line: r.line?.line ?? -1, pinned: !!r.pinned,
-      slab: (r.line && this.slabOf(r.line.line)?.id) || 0,
+      slab: (r.line && !r.curve && this.slabOf(r.line.line)?.id) || 0,
+      curve: r.curve && this.curves.series(r.line!.line, r.curve.stat, r.curve.series),
     }));
   }
 
