@@ -248,6 +248,31 @@ def test_secrets_are_files_and_never_flags(helm):
     assert not [v for values in f.values() for v in values if KEY in v]
 
 
+def test_one_external_secret_can_hold_all_keys(helm):
+    objects = helm.of('external-secret')
+    made = objects['ExternalSecret', 'xprofd-rpc-key']['spec']
+    keys = {d['secretKey']: d['remoteRef'] for d in made['data']}
+    assert keys['link-keys'] == {'key': 'xprofd-link-keys', 'property': 'keys'} and keys['cookie-key'] == {'key': 'xprofd-cookie-key'}
+    volumes = {v['name']: v['secret'] for v in pod(workloads(objects)['frontend'])['volumes']}
+    for name in ('rpc-key', 'cookie-key', 'link-keys'):
+        assert volumes[name]['secretName'] == made['target']['name'] and volumes[name]['items'][0]['key'] in keys, name
+
+
+def test_spans_and_access_lines_go_where_it_is_said(helm):
+    objects = helm.of('monitoring')
+    for kind, o in workloads(objects).items():
+        given = flags(o)
+        assert given['otlp-endpoint'] == ['http://collector.tracing:4318'] and given['trace-percent'] == ['5']
+        assert given['access-log'] == ['-']
+        rules = objects['NetworkPolicy', 'rel-xprofd-' + kind]['spec']['egress']
+        assert [r['to'] for r in rules if [p['port'] for p in r['ports']] == [4318]] == [
+            [{'namespaceSelector': {'matchLabels': {'kubernetes.io/metadata.name': 'tracing'}}}]]
+    plain = helm.of('minimal')
+    for kind, o in workloads(plain).items():
+        assert not {'otlp-endpoint', 'access-log'} & set(flags(o))
+        assert all(p['port'] != 4318 for r in plain['NetworkPolicy', 'rel-xprofd-' + kind]['spec']['egress'] for p in r['ports'])
+
+
 def test_shards_are_reached_by_frontends_and_shards_alone(helm):
     policy = helm.of('monitoring')['NetworkPolicy', 'rel-xprofd-shard']['spec']
     work, admin = policy['ingress']

@@ -212,6 +212,15 @@ files:
 - --threads={{ include "xprofd.cores" (default .of.cpu .of.cpuLimit) }}
 - --rpc-key=/etc/xprofd/rpc-key/key
 - --log-level={{ .root.Values.logLevel }}
+{{- if .root.Values.accessLog }}
+- --access-log=-
+{{- end }}
+{{- with .root.Values.tracing }}
+{{- if .endpoint }}
+- {{ printf "--otlp-endpoint=%s" .endpoint | quote }}
+- --trace-percent={{ .percent }}
+{{- end }}
+{{- end }}
 - --bucket-auth={{ .root.Values.bucket.auth }}
 - --bucket-memory={{ include "xprofd.mebibytes" .root.Values.bucket.memory }}MiB
 {{- with .root.Values.bucket.gcsEndpoint }}
@@ -471,6 +480,14 @@ spec:
     {{- range .Values.networkPolicy.egress.metadataCIDRs }}
     - ipBlock: {cidr: {{ . | quote }}}
     {{- end }}
+{{- end }}
+{{- if .Values.tracing.endpoint }}
+- ports:
+    {{- range .Values.networkPolicy.egress.collectorPorts }}
+    - {port: {{ . }}, protocol: TCP}
+    {{- end }}
+  to:
+    {{- toYaml .Values.networkPolicy.egress.collector | nindent 4 }}
 {{- end }}
 {{- with .Values.networkPolicy.egress.extra }}
 {{ toYaml . }}
