@@ -8,6 +8,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "lib/base/cgroup.h"
+
 enum kind { TEXT, NUMBER, BYTES, LIST, FLAG, HELP, VERSION };
 
 struct option {
@@ -397,24 +399,10 @@ enum options_result options_parse(int argc, char **argv, const char *version, st
     return check(o) ? OPTIONS_OK : OPTIONS_WRONG;
 }
 
-static uint64_t read_limit(const char *path)
-{
-    char text[64] = "";
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return UINT64_MAX;
-    if (!fgets(text, sizeof text, f))
-        text[0] = 0;
-    fclose(f);
-    return text[0] >= '0' && text[0] <= '9' ? strtoull(text, NULL, 10) : UINT64_MAX;
-}
-
 uint64_t options_memory_limit(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     uint64_t limit = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_C(4) << 30;
-    uint64_t v2 = read_limit("/sys/fs/cgroup/memory.max");
-    uint64_t v1 = read_limit("/sys/fs/cgroup/memory/memory.limit_in_bytes");
-    limit = v2 < limit ? v2 : limit;
-    return v1 < limit ? v1 : limit;
+    uint64_t cgroup = xp_cgroup_memory("/sys/fs/cgroup", "/proc/self/cgroup");
+    return cgroup < limit ? cgroup : limit;
 }
