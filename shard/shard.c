@@ -37,6 +37,7 @@
  * than what they would push out, when they are asked for a second time. */
 #define KEEP_NS (2 * UINT64_C(1000000))
 #define KEEP_AGAIN_NS (UINT64_C(50000))
+#define KEEP_PLAIN 1024 /* bytes; smaller ones are sent as they are */
 /* Tools' answers are few beside windows, and asked for again by who goes back. */
 #define KEEP_TOOL_NS (UINT64_C(100000))
 #define ANSWERS_MAX ((size_t)64 << 20)
@@ -412,8 +413,31 @@ static enum xp_status finish(struct call *c, struct xp_error *err)
     return XP_OK;
 }
 
+/* Once for all who will ask for it again: those few who take no gzip have it inflated. */
+static void compress(struct call *c)
+{
+    const struct xp_blob *plain = c->answer.body;
+    struct xp_buf b;
+    size_t n;
+    if (c->answer.encoded || plain->n < KEEP_PLAIN || is_map(c))
+        return;
+    xp_buf_init(&b, plain->n);
+    struct xp_gzip *g = xp_gzip_new(&b);
+    xp_gzip_add(g, xp_span_of(plain->p, plain->n));
+    xp_gzip_end(g);
+    if (b.failed) { /* it would grow */
+        xp_buf_fini(&b);
+        return;
+    }
+    xp_blob_unref(c->answer.body);
+    uint8_t *p = xp_buf_take(&b, &n);
+    c->answer.body = xp_blob_new(p, n);
+    c->answer.encoded = true;
+}
+
 static void keep(struct call *c)
 {
+    compress(c);
     struct answers_item item = {c->answer.body, c->answer.content_type, c->answer.encoded};
     answers_put(c->shard->answers, xp_buf_all(&c->key), &item);
 }
