@@ -99,7 +99,7 @@ def of_run(run):
     return [chart('Latency from the intended start', [('p50', of(2)), ('p95', of(3)), ('p99', of(4)), ('p99.9', of(5))],
                   run.marks, n, log=True, unit=' ms'),
             chart('Requests and errors a second', [('requests', of(0)), ('errors', of(1))], run.marks, n),
-            chart('Resident memory', [(d.name, d.rss) for d in run.fleet.all if d.rss], run.marks, n, unit=' MB'),
+            chart('Resident memory', list(run.rss.values()), run.marks, n, unit=' MB'),
             chart('Answered from memory', [('profiles', run.hits), ('answers kept', run.known)], run.marks, n, unit=' %',
                   least=100.0)]
 

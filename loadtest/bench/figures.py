@@ -39,7 +39,7 @@ def windows(data, folder):
         kb = r['bytes'] / max(1, r['requests']) / 1e3
         print('%s windows, 64 clients: %.0f/s, p50 %.1f ms, p99 %.1f ms, %.1f kB each, CPU shard %.3f ms, frontend %.3f ms, errors %d' %
               (kind, r['per_second'], r['p50_ms'], r['p99_ms'], kb, r['cpu_ms'][0], r['cpu_ms'][1], r['errors']))
-        goal('%s windows, 64 clients as fast as they can' % kind, '>= %d/s, p99 <= %d ms, <= 64 kB' % (rate, p99),
+        goal('%s windows, 64 clients as fast as they can' % kind, '≥ %d/s, p99 ≤ %d ms, ≤ 64 kB' % (rate, p99),
              '%.0f/s, p99 %.0f ms, %.0f kB' % (r['per_second'], r['p99_ms'], kb),
              r['per_second'] >= rate and r['p99_ms'] <= p99 and r['errors'] == 0 and kb <= 64)
     for kind, known, rate, p99, _ in kinds:
@@ -47,7 +47,7 @@ def windows(data, folder):
                   rate=ARGS.rate if ARGS.small else rate, flags=('--http2', '--warm'), **known)
         yield run
         m = run.row()
-        goal('%s windows, 64 users on HTTP/2, %d/s whatever the answers take' % (kind, rate), 'p99 <= %d ms, no error' % p99,
+        goal('%s windows, 64 users on HTTP/2, %d/s whatever the answers take' % (kind, rate), 'p99 ≤ %d ms, no error' % p99,
              'p50 %.1f, p99 %.0f, p99.9 %.0f ms, errors %d' % (m['p50'], m['p99'], m['p999'], run.result['errors']),
              m['p99'] <= p99 and not run.result['errors'])
 
@@ -80,10 +80,10 @@ def frontend(data, folder):
         shard, front = best['through']['cpu']
         print('%s windows: p50 alone %.3f ms, through a frontend %.3f ms; CPU alone %.3f ms, shard %.3f ms, frontend %.3f ms' %
               (kind, best['alone']['p50'], best['through']['p50'], best['alone']['cpu'][0], shard, front))
-        goal('a frontend adds, %s windows, one client' % kind, 'p50 <= 1 ms', '%.2f ms (%.2f to %.2f)' %
+        goal('a frontend adds, %s windows, one client' % kind, 'p50 ≤ 1 ms', '%.2f ms (%.2f to %.2f)' %
              (more, best['alone']['p50'], best['through']['p50']), more <= 1)
         limit = 0.3 if kind == 'new' else 1.5
-        goal("a frontend's CPU, %s windows" % kind, "<= %.0f %% of the shard's" % (100 * limit), '%.0f %% (%.3f of %.3f ms)' %
+        goal("a frontend's CPU, %s windows" % kind, "≤ %.0f %% of the shard's" % (100 * limit), '%.0f %% (%.3f of %.3f ms)' %
              (100 * front / shard, front, shard), front <= limit * shard)
 
 
@@ -95,7 +95,7 @@ def idle(data, folder):
     yield pair
     p = plan(pair, folder, ['run000'])
     cert, key = certificate(folder, 'site')
-    secure = pair.front('--tls-cert', cert, '--tls-key', key)
+    secure = pair.front('--tls-cert', cert, '--tls-key', key, name='frontend (TLS)')
     n, hold = (100 if ARGS.small else 1000), ARGS.seconds / 2 + 3
     seconds, ARGS.seconds = ARGS.seconds, ARGS.seconds / 2
     for name, front, flags in (('h2c', pair.frontend, ['--http2']), ('TLS', secure, ['--http2', '--tls'])):
@@ -112,7 +112,7 @@ def idle(data, folder):
         finally:
             crowd.kill()
             crowd.wait()
-        goal('%d idle HTTP/2 connections, %s' % (n, name), '<= 100 MB above idle, all stay, others are served',
+        goal('%d idle HTTP/2 connections, %s' % (n, name), '≤ 100 MB above idle, all stay, others are served',
              '%.1f MB (%.0f to %.0f), %d of %d stay, others: p99 %.0f ms, errors %d' %
              ((after - before) / 1024, before / 1024, after / 1024, still, connected['connected'], run.row()['p99'],
               run.result['errors']),
@@ -210,8 +210,8 @@ def bucket(data, folder):
             text = '%.0f MB/s' % (rate / 1e6) if rate else 'no limit'
             print('bucket (%s): local %.2f s, transfer %.2f s; first plane %.2f s, whole view %.2f s, read %.0f of %.0f MB, peak %.0f MB' %
                   (text, local[1], transfer, first, whole, (read - before) / 1e6, size / 1e6, peak))
-            goal('first view of %.0f MB from a bucket, %s' % (size / 1e6, text), '<= 1.3 x (local %.2f s + transfer %.2f s)' %
-                 (local[1], transfer), '%.2f s = %.2f x' % (whole, whole / (local[1] + transfer)), whole <= 1.3 * (local[1] + transfer))
+            goal('first view of %.0f MB from a bucket, %s' % (size / 1e6, text), '≤ 1.3 × (local %.2f s + transfer %.2f s)' %
+                 (local[1], transfer), '%.2f s = %.2f ×' % (whole, whole / (local[1] + transfer)), whole <= 1.3 * (local[1] + transfer))
             if rate:
                 goal('first plane of it', 'before all is read', '%.2f s, %.0f %% read' % (first, 100 * (read - before) / size),
                      read - before < size)
@@ -266,7 +266,7 @@ def links(data, folder):
         f.write('a-key-for-links-of-a-load-test-01\n')
     pair = Pair(folder, made(data, 'fleet', 6 if ARGS.small else 24, 1, '2MB' if ARGS.small else '5MB'))
     yield pair
-    pair.frontend = pair.front('--link-keys', os.path.join(folder, 'link-keys'), '--state', state)
+    pair.frontend = pair.front('--link-keys', os.path.join(folder, 'link-keys'), '--state', state, name='frontend (links)')
     run = Run(pair, 'links: made, opened, revoked', plan(pair, folder, ['run000', 'run001']), 100,
               'open=4,zoom=40,pan=20,tool=4,link=10,follow=18,revoke=4', flags=('--http2',))
     yield run

@@ -40,16 +40,17 @@ class Process(daemon.Daemon):
 
     def __init__(self, name, *flags, **kw):
         super().__init__(*flags, '--admin-port', '0', '--log-level', 'warn', **kw)
-        self.name, self.rss, self.counted = name, [], {}
+        self.name, self.counted = name, {}
         self.host = flags[flags.index('--host') + 1] if '--host' in flags else '127.0.0.1'
         line = [x for x in self.lines if 'health and metrics' in x]
         self.admin_port = int(re.search(r'port (\d+)', line[0]).group(1))
 
-    def look(self, began):
+    def rss_mb(self):
+        """NaN: it is gone."""
         try:
-            self.rss.append((time.monotonic() - began, self.status_kb('VmRSS') / 1024))
+            return self.status_kb('VmRSS') / 1024
         except (OSError, AssertionError):
-            pass
+            return float('nan')
 
     def count(self):
         """What it counted; of one that is gone, what it had at last."""
@@ -149,9 +150,9 @@ class Pair:
         self.all = [self.shard]
         self.frontend = self.front()
 
-    def front(self, *flags):
+    def front(self, *flags, name='frontend'):
         """Another frontend of the same shard."""
-        d = Process('frontend', 'frontend', *self.common, '--shards', 'static:127.0.0.1:%d' % self.shard.port, *flags, env=self.env)
+        d = Process(name, 'frontend', *self.common, '--shards', 'static:127.0.0.1:%d' % self.shard.port, *flags, env=self.env)
         self.all.append(d)
         return d
 
@@ -188,6 +189,7 @@ class Run:
     def __init__(self, fleet, title, plan_path, users, mix='', events=(), rate=0, flags=(), port=0, **kw):
         self.fleet, self.title, self.marks = fleet, title, []
         self.hits, self.known, self.last = [], [], None
+        self.rss = {}  # of each process: (name, [(second, MB)])
         n = ARGS.users or (users // 10 if ARGS.small else users)
         cmd = [os.path.join(ARGS.build, 'users'), '--port', str(port or fleet.frontend.port), '--plan', plan_path, '--users', str(n),
                '--rate', str(rate or ARGS.rate), '--seconds', str(ARGS.seconds)] + (['--mix', mix] if mix else []) + list(flags)
@@ -231,7 +233,7 @@ class Run:
             try:
                 with open('/proc/%d/stat' % d.pid, encoding='utf8') as f:
                     v = f.read().rsplit(')', 1)[1].split()
-                sums['frontend' if d.name == 'frontend' else 'shards'] += (int(v[11]) + int(v[12])) / os.sysconf('SC_CLK_TCK')
+                sums['frontend' if d.name.startswith('frontend') else 'shards'] += (int(v[11]) + int(v[12])) / os.sysconf('SC_CLK_TCK')
             except OSError:
                 pass
         return sums
@@ -240,7 +242,9 @@ class Run:
         looked = 0
         while not ended.wait(0.5):
             for d in list(self.fleet.all):
-                d.look(began)
+                mb = d.rss_mb()
+                if mb == mb:
+                    self.rss.setdefault(d, (d.name, []))[1].append((time.monotonic() - began, mb))
             looked += 1
             if looked % 2 == 0:
                 self.look(time.monotonic() - began)
@@ -285,5 +289,5 @@ class Run:
                      tuple(c[k] for k in ('asks_total', 'ask_retries_total', 'asks_second_total', 'asks_second_won_total',
                                           'asks_failed_total', 'hosts_mapped_total', 'hosts_gathered_total',
                                           'hosts_regained_total', 'hot_copies_total', 'hot_asks_total')))
-        lines.append('RSS at most: ' + ', '.join('%s %.0f MB' % (d.name, max(v for _, v in d.rss)) for d in self.fleet.all if d.rss))
+        lines.append('RSS at most: ' + ', '.join('%s %.0f MB' % (name, max(v for _, v in mb)) for name, mb in self.rss.values()))
         return '\n'.join(lines)
