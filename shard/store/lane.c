@@ -76,6 +76,7 @@ static void open_block(struct lane_cursor *c, uint64_t i)
         return;
     }
     const struct lane_block *b = lane_block(c->lane, i);
+    lane_block_ahead(c->lane, i);
     if (b->flags & LANE_VIEW)
         lane_view_open(&c->unpack, b);
     else

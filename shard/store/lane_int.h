@@ -50,6 +50,13 @@ static inline const struct lane_block *lane_block(const struct lane *l, uint64_t
     return &l->segs[i / LANE_SEG][i % LANE_SEG];
 }
 
+/* Readers come for the next block soon, and mostly find it in memory only. */
+static inline void lane_block_ahead(const struct lane *l, uint64_t i)
+{
+    if (i + 1 < l->nblocks)
+        __builtin_prefetch(lane_block(l, i + 1)->data);
+}
+
 static inline int64_t lane_add_sat(int64_t a, int64_t b)
 {
     int64_t sum;

@@ -154,6 +154,7 @@ static inline const struct view_block *source_block(const struct lane_source *s,
     if (k->source != s->id || k->block != block) {
         k->source = s->id;
         k->block = block;
+        lane_block_ahead(s->lane, block);
         lane_unpack_times(lane_block(s->lane, block), k->begins, k->ends);
     }
     return k;

@@ -256,8 +256,8 @@ static inline uint32_t free_lane(struct line_builder *b, int64_t t)
     return i;
 }
 
-static inline enum xp_status add(struct line_builder *b, const struct lane_raw *ev,
-                                 const struct lane_ref *ref)
+static inline __attribute__((always_inline)) enum xp_status
+add(struct line_builder *b, const struct lane_raw *ev, const struct lane_ref *ref)
 {
     uint32_t i = free_lane(b, ev->begin_ps);
     if (i == LANE_MAX) {

@@ -1,4 +1,5 @@
 #include "shard/tools/trace.h"
+#include "shard/tools/trace_merge.h"
 #include "shard/tools/trace_vis.h"
 
 /* Rows that XProf strings together.
@@ -16,22 +17,23 @@ struct turn {
     uint8_t layer;
 };
 
-static int file_order(const void *a, const void *b)
+static int file_order(const void *a, const void *b, void *ctx)
 {
+    (void)ctx;
     const struct trace_strung_event *x = a, *y = b;
     if (x->line != y->line)
         return x->line < y->line ? -1 : 1;
     return (x->at > y->at) - (x->at < y->at);
 }
 
-static int time_order(const void *a, const void *b)
+static int time_order(const void *a, const void *b, void *ctx)
 {
     const struct trace_strung_event *x = a, *y = b;
     if (x->begin_ps != y->begin_ps)
         return x->begin_ps < y->begin_ps ? -1 : 1;
     if (x->end_ps != y->end_ps)
         return x->end_ps > y->end_ps ? -1 : 1;
-    return file_order(a, b);
+    return file_order(a, b, ctx);
 }
 
 /* Lines made by XProf and those of TensorCores are sorted before. */
@@ -54,8 +56,9 @@ bool trace_row_is_strung(const struct trace_host *h, const struct trace_row *row
     return strung && *n <= STRUNG_MAX;
 }
 
-static bool gather(const struct trace_host *h, const struct trace_row *row,
-                   int (*order)(const void *, const void *), struct vec *out)
+/* Lanes are in order of time, and mostly of the file. */
+static bool gather(const struct trace_host *h, const struct trace_row *row, bool by_time,
+                   struct vec *out)
 {
     struct lane_event ev[LANE_BLOCK];
     for (uint32_t i = 0; i < row->nlanes; i++) {
@@ -76,9 +79,9 @@ static bool gather(const struct trace_host *h, const struct trace_row *row,
                                                  .line = tl->line};
             }
     }
-    if (out->n)
-        qsort(out->p, out->n, sizeof(struct trace_strung_event), order);
-    return true;
+    size_t size = sizeof(struct trace_strung_event);
+    return by_time ? trace_merge_sort(out->p, out->n, size, time_order, NULL)
+                   : trace_merge_sort(out->p, out->n, size, file_order, NULL);
 }
 
 static int layer_of(const struct trace_vis *vis, const struct trace_event *e)
@@ -109,13 +112,12 @@ static bool decide(struct trace_strung *s, const struct trace_flow_event *flows,
     return ok;
 }
 
-static bool order_row(const struct trace_host *h, const struct trace_row *row,
-                      int (*order)(const void *, const void *),
+static bool order_row(const struct trace_host *h, const struct trace_row *row, bool by_time,
                       const struct trace_flow_event *flows, uint32_t nflows, struct xp_arena *arena,
                       struct trace_strung *s)
 {
     struct vec events = {0};
-    bool ok = gather(h, row, order, &events);
+    bool ok = gather(h, row, by_time, &events);
     if (ok && events.n) {
         s->n = (uint32_t)events.n;
         s->events = xp_arena_alloc(arena, events.n * sizeof *s->events);
@@ -134,7 +136,7 @@ bool trace_row_order(const struct trace_host *h, const struct trace_row *row,
                      struct trace_strung *s)
 {
     *s = (struct trace_strung){0};
-    return order_row(h, row, time_order, flows, nflows, arena, s);
+    return order_row(h, row, true, flows, nflows, arena, s);
 }
 
 enum xp_status trace_strung_make(struct trace_host *h, uint32_t r,
@@ -147,11 +149,12 @@ enum xp_status trace_strung_make(struct trace_host *h, uint32_t r,
     *s = (struct trace_strung){0};
     if (row->counter || !trace_row_is_strung(h, row, &n))
         return XP_OK;
-    return order_row(h, row, file_order, flows, nflows, arena, s) ? XP_OK : trace_busy(err);
+    return order_row(h, row, false, flows, nflows, arena, s) ? XP_OK : trace_busy(err);
 }
 
-static int turn_order(const void *a, const void *b)
+static int turn_order(const void *a, const void *b, void *ctx)
 {
+    (void)ctx;
     const struct turn *x = a, *y = b;
     if (x->turn_ps != y->turn_ps)
         return x->turn_ps < y->turn_ps ? -1 : 1;
@@ -186,8 +189,7 @@ bool trace_strung_events(const struct trace_strung *s, const struct trace_window
         if (t)
             *t = (struct turn){latest[z], i, z};
     }
-    if (turns.n)
-        qsort(turns.p, turns.n, sizeof(struct turn), turn_order);
+    ok = ok && trace_merge_sort(turns.p, turns.n, sizeof(struct turn), turn_order, NULL);
     for (size_t i = 0; ok && i < turns.n; i++) {
         struct trace_event *e = vec_push(out, sizeof *e);
         ok = e;
