@@ -15,9 +15,9 @@
  * Small      The first MiB comes from malloc, so that a short task does not pay for a jemalloc
  *            arena (create and destroy: 165 us).
  * Pages      A bump's full-sized chunks are faulted in at once, which costs two thirds of what
- * their pages do one by one; they are charged whole anyhow. Sanitizers Under TSan all chunks are
- * malloc'd; under ASan each object is, so that it sees a read past any of them. All are freed at
- * xp_arena_free.
+ *            their pages do one by one; they are charged whole anyhow.
+ * Sanitizers Under TSan all chunks are malloc'd; under ASan each object is, so that it sees a
+ *            read past any of them. All are freed at xp_arena_free.
  */
 #ifndef XP_BASE_ARENA_H
 #define XP_BASE_ARENA_H
