@@ -223,16 +223,18 @@ enum xp_status trace_row_events(struct trace_host *h, uint32_t row, const struct
                                 const struct trace *t, struct vec *out, struct xp_error *err);
 
 /* --- trace_index.c --- */
-/* The layer of every event of the rows that are in order of time, half a byte each; and the serial
- * of every event likewise (trace_rank.h). */
+/* The layer of every event of the rows that are in order of time, half a byte each; and room for
+ * the serial of every event likewise (trace_rank.h). */
 #define TRACE_LAYER_NONE 15 /* never shown, or asynchronous */
 struct trace_index_lane {
-    uint8_t *layers;  /* two events a byte, the even one low */
-    uint8_t *least;   /* of each block */
-    uint8_t *serials; /* NULL: not known */
+    uint8_t *layers; /* two events a byte, the even one low */
+    uint8_t *least;  /* of each block */
+    _Atomic uint8_t *serials;
 };
+struct trace_ranks; /* trace_rank.h */
 struct trace_index {
     struct trace_index_lane *lanes; /* as the host's */
+    struct trace_ranks *ranks;      /* NULL: no serials are kept */
 };
 enum xp_status trace_index_get(struct trace_host *h, struct xp_error *err);
 

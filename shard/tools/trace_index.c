@@ -26,7 +26,7 @@ static bool make_room(struct trace_index *x, const struct trace_host *h, struct 
     uint8_t *least = p + blocks * (LANE_BLOCK / 2);
     memset(least, TRACE_LAYER_NONE, blocks);
     for (size_t i = 0; i < h->lanes.n; i++) {
-        x->lanes[i] = (struct trace_index_lane){p, least, NULL};
+        x->lanes[i] = (struct trace_index_lane){.layers = p, .least = least};
         blocks = lane_blocks(&VEC(h->lanes, struct trace_lane)[i]);
         p += blocks * (LANE_BLOCK / 2);
         least += blocks;
@@ -35,19 +35,18 @@ static bool make_room(struct trace_index *x, const struct trace_host *h, struct 
 }
 
 /* Without room for the serials it goes without. */
-static void find_serials(struct trace_index *x, struct trace_host *h, struct xp_arena *arena)
+static void serials_room(struct trace_index *x, const struct trace_host *h, struct xp_arena *arena)
 {
     uint64_t blocks = 0;
     for (size_t i = 0; i < h->lanes.n; i++)
         blocks += lane_blocks(&VEC(h->lanes, struct trace_lane)[i]);
-    uint8_t *p = xp_arena_zalloc(arena, blocks * (LANE_BLOCK / 2) + 1);
+    _Atomic uint8_t *p = xp_arena_zalloc(arena, blocks * (LANE_BLOCK / 2) + 1);
     for (size_t i = 0; p && i < h->lanes.n; i++) {
         x->lanes[i].serials = p;
         p += lane_blocks(&VEC(h->lanes, struct trace_lane)[i]) * (LANE_BLOCK / 2);
     }
-    if (p && !trace_rank(h, x))
-        for (size_t i = 0; i < h->lanes.n; i++)
-            x->lanes[i].serials = NULL;
+    if (p)
+        x->ranks = trace_ranks_new(h, arena);
 }
 
 static inline void note(struct trace_index_lane *x, uint64_t ord, unsigned z)
@@ -207,11 +206,10 @@ static enum xp_status index_make(struct part *p, const struct derive *d, void **
     for (uint32_t r = 0; ok && r < h.rows.n; r++)
         if (!VEC(h.rows, struct trace_row)[r].counter && !h.flows->strung[r].n)
             ok = index_row(x, &h, r);
-    if (ok)
-        find_serials(x, &h, p->arena);
-    if (ok)
+    if (ok) {
+        serials_room(x, &h, p->arena);
         *kept = x;
-    else if (st == XP_OK)
+    } else if (st == XP_OK)
         st = trace_busy(err);
     trace_host_fini(&h);
     return st;

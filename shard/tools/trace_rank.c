@@ -1,28 +1,26 @@
 #include "shard/tools/trace_rank.h"
 #include "shard/tools/trace_radix.h"
 
-/* The serial of every event of the host, half a byte each.
+/* The serials of the events that begin in a span of time, half a byte each.
  *
  * All lanes are read side by side, a block at a time, the one whose next block begins first. What
- * begins before all that is still unread is sorted by begin; most begins are there once and are
- * done with that. Those of one begin are sorted by XProf's order, and numbered. */
+ * begins before all that is still unread is put into slots by its begin; most are alone there and
+ * are done with that. Those of one begin are sorted by XProf's order, and numbered. */
 
 #define LANES_MAX 4096
 #define BLOCKS_AHEAD 256 /* read before they are numbered */
-#define SLOT_BITS 17
-#define BUCKETS 4096
+#define SLOT_BITS 15
 
 struct rank_block {
     uint32_t lane;
     uint32_t left; /* events that are not numbered yet */
-    uint32_t n;
     struct lane_event ev[LANE_BLOCK];
 };
 
 struct rank_lane {
     const struct trace_lane *tl;
-    uint8_t *serials;
-    uint64_t block, nblocks; /* the next to read */
+    _Atomic uint8_t *serials;
+    uint64_t block, nblocks; /* the next to read, the end */
     int64_t head;            /* its begin, in session time */
     uint64_t order;          /* of its events that are not asynchronous: device, line */
     uint64_t async_order;
@@ -49,10 +47,29 @@ struct ranks {
     uint32_t nspare, nblocks;
     struct trace_begin *begins, *scratch; /* of the events read; item: block * LANE_BLOCK + i */
     size_t nbegins;
-    uint64_t once[(1 << SLOT_BITS) / 64], twice[(1 << SLOT_BITS) / 64]; /* slots that were met */
-    int64_t done; /* all that begin before are numbered */
+    uint32_t slots[1 << SLOT_BITS];        /* the last event of each, + 1 */
+    uint32_t *next;                        /* of each event: another one of its slot, + 1 */
+    uint16_t shared[(1 << SLOT_BITS) + 1]; /* slots of more than one event */
+    int64_t from, until;                   /* what begins in [from, until) is numbered */
+    int64_t done;                          /* all that begin before are */
     struct vec peers;
 };
+
+/* The first block that may have an event that begins at t. */
+static uint64_t first_block(const struct lane *lane, int64_t t)
+{
+    uint64_t lo = 0, hi = lane_levels(lane) ? lane_nodes(lane, 0) : 0;
+    while (lo < hi) {
+        uint64_t mid = lo + (hi - lo) / 2;
+        struct lane_node n;
+        lane_node_get(lane, 0, mid, &n);
+        if (n.end_ps < t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
 
 /* --- the lane that comes first --- */
 
@@ -69,11 +86,13 @@ static void heap_down(struct ranks *s, uint32_t i)
     s->heap[i] = x;
 }
 
-static int64_t block_begin(const struct rank_lane *l)
+/* Is there another block that begins in time? */
+static bool lane_head(const struct ranks *s, struct rank_lane *l)
 {
-    struct lane_node node;
-    lane_node_get(l->tl->lane, 0, l->block, &node);
-    return l->tl->base_ps + node.begin_ps;
+    if (l->block >= l->nblocks)
+        return false;
+    l->head = l->tl->base_ps + lane_block_begin(l->tl->lane, l->block);
+    return l->head < s->until;
 }
 
 /* Reads the first lane's next block. False: it is not in order. */
@@ -85,19 +104,24 @@ static bool read_first(struct ranks *s)
     struct rank_block *b = &s->blocks[at];
     struct lane_cursor c;
     lane_seek_ord(&c, l->tl->lane, l->block * LANE_BLOCK);
-    b->lane = i;
-    b->n = b->left = (uint32_t)lane_next_block(&c, b->ev);
+    uint32_t n = (uint32_t)lane_next_block(&c, b->ev);
     int64_t last = s->done;
-    for (uint32_t k = 0; k < b->n; k++) {
+    b->lane = i;
+    b->left = 0;
+    for (uint32_t k = 0; k < n; k++) {
         int64_t begin = l->tl->base_ps + b->ev[k].begin_ps;
         if (begin < last)
             return false;
         last = begin;
+        if (begin < s->from || begin >= s->until)
+            continue;
         s->begins[s->nbegins++] = (struct trace_begin){begin, at * LANE_BLOCK + k};
+        b->left++;
     }
-    if (++l->block < l->nblocks)
-        l->head = block_begin(l);
-    else
+    if (!b->left)
+        s->spare[s->nspare++] = at;
+    l->block++;
+    if (!lane_head(s, l))
         s->heap[0] = s->heap[--s->nheap];
     if (s->nheap)
         heap_down(s, 0);
@@ -163,6 +187,13 @@ static bool add_peer(struct ranks *s, const struct trace_begin *b)
     return p;
 }
 
+/* Others read what was written there before. */
+static inline void put_serial(_Atomic uint8_t *to, unsigned bits)
+{
+    unsigned now = atomic_load_explicit(to, memory_order_relaxed);
+    atomic_store_explicit(to, (uint8_t)(now | bits), memory_order_relaxed);
+}
+
 /* Numbers those of one begin. What nothing tells apart is left to who knows which of them are
  * answered. */
 static bool number(struct ranks *s, const struct trace_begin *b, size_t n)
@@ -179,7 +210,7 @@ static bool number(struct ranks *s, const struct trace_begin *b, size_t n)
         bool twin = (i && peer_order(&p[i - 1], &p[i]) == 0) ||
                     (i + 1 < n && peer_order(&p[i], &p[i + 1]) == 0);
         unsigned z = twin || i >= TRACE_RANK_NONE ? TRACE_RANK_NONE : (unsigned)i;
-        s->lanes[p[i].lane].serials[p[i].ord / 2] |= (uint8_t)(z << (p[i].ord & 1) * 4);
+        put_serial(&s->lanes[p[i].lane].serials[p[i].ord / 2], z << (p[i].ord & 1) * 4);
     }
     return true;
 }
@@ -191,26 +222,30 @@ static inline uint32_t slot_of(int64_t begin_ps)
     return (uint32_t)((uint64_t)begin_ps * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SLOT_BITS));
 }
 
-/* Moves what begins before `until` to the front, counts what else is in the slot of each; returns
- * how many. The rest stays behind them, in order of time by lane. */
-static size_t take_done(struct ranks *s, int64_t until, bool all)
+/* Moves what begins before `until` to the front and chains it by slots; returns how many. The rest
+ * stays behind them, in order of time by lane. */
+static size_t take_done(struct ranks *s, int64_t until, bool all, size_t *nshared)
 {
     struct trace_begin *b = s->begins;
-    size_t n = 0, kept = 0;
-    memset(s->once, 0, sizeof s->once);
-    memset(s->twice, 0, sizeof s->twice);
+    size_t n = 0, kept = 0, shared = 0;
+    memset(s->slots, 0, sizeof s->slots);
     for (size_t i = 0; i < s->nbegins; i++) {
         if (!all && b[i].begin_ps >= until) {
             s->scratch[kept++] = b[i];
             continue;
         }
-        uint32_t slot = slot_of(b[i].begin_ps);
-        uint64_t bit = UINT64_C(1) << slot % 64;
-        s->twice[slot / 64] |= s->once[slot / 64] & bit;
-        s->once[slot / 64] |= bit;
-        b[n++] = b[i];
+        uint32_t block = b[i].item / LANE_BLOCK, slot = slot_of(b[i].begin_ps);
+        if (--s->blocks[block].left == 0)
+            s->spare[s->nspare++] = block; /* nothing is read into it meanwhile */
+        uint32_t before = s->slots[slot];
+        s->shared[shared] = (uint16_t)slot;
+        shared += before && !s->next[before - 1];
+        b[n] = b[i];
+        s->next[n++] = before;
+        s->slots[slot] = (uint32_t)n;
     }
     memcpy(b + n, s->scratch, kept * sizeof *b);
+    *nshared = shared;
     return n;
 }
 
@@ -220,8 +255,8 @@ static int begin_order(const void *a, const void *b)
     return (x->begin_ps > y->begin_ps) - (x->begin_ps < y->begin_ps);
 }
 
-/* Sorts one bucket and numbers what is in it. */
-static bool number_bucket(struct ranks *s, struct trace_begin *b, uint32_t n)
+/* Sorts what is in one slot and numbers it. */
+static bool number_slot(struct ranks *s, struct trace_begin *b, uint32_t n)
 {
     if (n > 32)
         qsort(b, n, sizeof *b, begin_order);
@@ -241,39 +276,21 @@ static bool number_bucket(struct ranks *s, struct trace_begin *b, uint32_t n)
     return true;
 }
 
-/* Numbers what begins before all that is unread. Only what shares its slot is sorted: into
- * buckets, and each of them. */
+/* Numbers what begins before all that is unread: who is alone in its slot is the first of its
+ * begin, as all are until they are numbered. */
 static bool number_read(struct ranks *s)
 {
     int64_t until = s->nheap ? s->lanes[s->heap[0]].head : INT64_MAX;
-    size_t n = take_done(s, until, !s->nheap), m = 0;
-    struct trace_begin *b = s->begins;
-    int64_t low = INT64_MAX, high = INT64_MIN;
-    uint32_t at[BUCKETS + 2] = {0};
-    for (size_t i = 0; i < n; i++) {
-        uint32_t slot = slot_of(b[i].begin_ps), block = b[i].item / LANE_BLOCK;
-        if (--s->blocks[block].left == 0)
-            s->spare[s->nspare++] = block; /* nothing is read into it meanwhile */
-        if (!(s->twice[slot / 64] >> slot % 64 & 1))
-            continue;
-        low = b[i].begin_ps < low ? b[i].begin_ps : low;
-        high = b[i].begin_ps > high ? b[i].begin_ps : high;
-        b[m++] = b[i];
-    }
-    unsigned shift = 0;
-    while (m && ((uint64_t)high - (uint64_t)low) >> shift >= BUCKETS)
-        shift++;
-    for (size_t i = 0; i < m; i++)
-        at[(((uint64_t)b[i].begin_ps - (uint64_t)low) >> shift) + 2]++;
-    for (uint32_t i = 2; i < BUCKETS + 2; i++)
-        at[i] += at[i - 1];
-    for (size_t i = 0; i < m; i++)
-        s->scratch[at[(((uint64_t)b[i].begin_ps - (uint64_t)low) >> shift) + 1]++] = b[i];
-    for (uint32_t i = 0; i < BUCKETS; i++)
-        if (at[i + 1] - at[i] > 1 && !number_bucket(s, s->scratch + at[i], at[i + 1] - at[i]))
+    size_t nshared, n = take_done(s, until, !s->nheap, &nshared);
+    for (size_t i = 0; i < nshared; i++) {
+        uint32_t m = 0;
+        for (uint32_t k = s->slots[s->shared[i]]; k; k = s->next[k - 1])
+            s->scratch[m++] = s->begins[k - 1];
+        if (!number_slot(s, s->scratch, m))
             return false;
+    }
     s->nbegins -= n;
-    memmove(b, b + n, s->nbegins * sizeof *b);
+    memmove(s->begins, s->begins + n, s->nbegins * sizeof *s->begins);
     s->done = until;
     return true;
 }
@@ -281,7 +298,7 @@ static bool number_read(struct ranks *s)
 /* --- all of it --- */
 
 static void lane_init(struct ranks *s, uint32_t i, const struct trace_row *row,
-                      struct trace_index_lane *x)
+                      const struct trace_index_lane *x)
 {
     const struct trace_lane *tl = &VEC(s->h->lanes, struct trace_lane)[i];
     struct rank_lane *l = &s->lanes[i];
@@ -290,6 +307,7 @@ static void lane_init(struct ranks *s, uint32_t i, const struct trace_row *row,
     *l = (struct rank_lane){
         .tl = tl,
         .serials = x->serials,
+        .block = first_block(tl->lane, trace_add(s->from, -tl->base_ps)),
         .nblocks = lane_levels(tl->lane) ? lane_nodes(tl->lane, 0) : 0,
         .order = same ? l[-1].order : device | i,
         .async_order = device | UINT64_C(1) << 32 | tl->line,
@@ -297,13 +315,11 @@ static void lane_init(struct ranks *s, uint32_t i, const struct trace_row *row,
         .may_async = row->may_async,
         .counter = row->counter,
     };
-    if (!l->nblocks)
-        return;
-    l->head = block_begin(l);
-    s->heap[s->nheap++] = i;
+    if (lane_head(s, l))
+        s->heap[s->nheap++] = i;
 }
 
-static bool ranks_init(struct ranks *s, struct trace_index *x)
+static bool ranks_init(struct ranks *s, const struct trace_index *x)
 {
     s->nlanes = (uint32_t)s->h->lanes.n;
     s->nblocks = s->nlanes + BLOCKS_AHEAD;
@@ -314,7 +330,8 @@ static bool ranks_init(struct ranks *s, struct trace_index *x)
     s->spare = malloc(s->nblocks * sizeof *s->spare);
     s->begins = malloc(n * sizeof *s->begins);
     s->scratch = malloc(n * sizeof *s->scratch);
-    if (!s->lanes || !s->heap || !s->blocks || !s->spare || !s->begins || !s->scratch)
+    s->next = malloc(n * sizeof *s->next);
+    if (!s->lanes || !s->heap || !s->blocks || !s->spare || !s->begins || !s->scratch || !s->next)
         return false;
     for (uint32_t r = 0; r < s->h->rows.n; r++) {
         const struct trace_row *row = &VEC(s->h->rows, struct trace_row)[r];
@@ -341,22 +358,71 @@ static bool run(struct ranks *s)
     return true;
 }
 
-bool trace_rank(struct trace_host *h, struct trace_index *x)
+static bool number_span(struct trace_host *h, int64_t from, int64_t until)
 {
-    struct ranks *s = h->lanes.n > LANES_MAX ? NULL : calloc(1, sizeof *s);
+    struct ranks *s = h->lanes.n > LANES_MAX ? NULL : malloc(sizeof *s);
     if (!s)
         return false;
-    s->h = h;
-    bool ok = ranks_init(s, x) && run(s);
+    *s = (struct ranks){.h = h, .from = from, .until = until};
+    bool ok = ranks_init(s, h->layers) && run(s);
     free(s->lanes);
     free(s->heap);
     free(s->blocks);
     free(s->spare);
     free(s->begins);
     free(s->scratch);
+    free(s->next);
     vec_free(&s->peers);
     free(s);
     return ok;
+}
+
+struct trace_ranks *trace_ranks_new(const struct trace_host *h, struct xp_arena *arena)
+{
+    struct trace_ranks *r = xp_arena_zalloc(arena, sizeof *r);
+    uint64_t span = (uint64_t)h->end_ps - (uint64_t)h->begin_ps;
+    if (!r)
+        return NULL;
+    pthread_mutex_init(&r->lock, NULL);
+    r->begin_ps = h->begin_ps;
+    while (span >> r->shift >= TRACE_RANK_SLICES)
+        r->shift++;
+    return r;
+}
+
+/* Where slice i begins. */
+static int64_t slice_begin(const struct trace_ranks *r, uint64_t i)
+{
+    return trace_add(r->begin_ps, (int64_t)(i << r->shift)); /* at most twice the trace */
+}
+
+static void mark_made(struct trace_ranks *r, uint64_t i)
+{
+    atomic_fetch_or_explicit(&r->made[i / 64], UINT64_C(1) << i % 64, memory_order_release);
+}
+
+void trace_rank(struct trace_host *h, int64_t begin_ps, int64_t end_ps)
+{
+    struct trace_ranks *r = h->layers->ranks;
+    if (!r)
+        return;
+    uint64_t i = trace_rank_slice(r, begin_ps), end = trace_rank_slice(r, end_ps) + 1;
+    if (end > TRACE_RANK_SLICES)
+        end = TRACE_RANK_SLICES;
+    while (i < end && trace_rank_made(r, i))
+        i++;
+    if (i >= end)
+        return;
+    pthread_mutex_lock(&r->lock);
+    for (uint64_t k; i < end && !r->broken; i = k) {
+        for (k = i; k < end && !trace_rank_made(r, k); k++)
+            ;
+        r->broken = k > i && !number_span(h, slice_begin(r, i), slice_begin(r, k));
+        for (; i < k && !r->broken; i++)
+            mark_made(r, i);
+        k += k == i;
+    }
+    pthread_mutex_unlock(&r->lock);
 }
 
 /* --- events that came without --- */
@@ -372,22 +438,6 @@ struct find {
     uint32_t *first, *end;      /* the lanes of each line */
     struct known_block **known; /* of each lane, what was read last */
 };
-
-/* The first block that may have an event that begins at t. */
-static uint64_t first_block(const struct lane *lane, int64_t t)
-{
-    uint64_t lo = 0, hi = lane_levels(lane) ? lane_nodes(lane, 0) : 0;
-    while (lo < hi) {
-        uint64_t mid = lo + (hi - lo) / 2;
-        struct lane_node n;
-        lane_node_get(lane, 0, mid, &n);
-        if (n.end_ps < t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
 
 static void know(struct known_block *k, const struct lane *lane, uint64_t block)
 {
@@ -412,7 +462,7 @@ static bool find_known(const struct find *f, uint32_t lane, struct trace_event *
     }
     for (; lo < k->n && base + k->ev[lo].begin_ps == e->begin_ps; lo++)
         if (k->ev[lo].at == e->at && base + k->ev[lo].end_ps == e->end_ps) {
-            trace_rank_take(&f->h->layers->lanes[lane], k->ev[lo].ord, e);
+            trace_rank_take(f->h->layers, &f->h->layers->lanes[lane], k->ev[lo].ord, e);
             return true;
         }
     return false;
@@ -476,7 +526,7 @@ static bool find_all(struct find *f)
 bool trace_rank_find(struct trace_host *h)
 {
     struct find f = {.h = h};
-    if (!h->layers || !h->lanes.n || !h->layers->lanes[0].serials)
+    if (!h->layers || !h->layers->ranks)
         return true;
     f.first = calloc(h->d->nlines + 1, sizeof *f.first);
     f.end = calloc(h->d->nlines + 1, sizeof *f.end);

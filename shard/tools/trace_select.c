@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include "shard/tools/trace.h"
+#include "shard/tools/trace_rank.h"
 
 /* --- a window --- */
 
@@ -39,6 +40,8 @@ static void get_index(struct trace_host *h, const struct trace_window *win)
         (win->end_ps - win->begin_ps) <= (h->end_ps - h->begin_ps) / 2 &&
         trace_index_get(h, &none) != XP_OK)
         h->layers = NULL; /* the budget is spent: it goes without */
+    if (h->layers)
+        trace_rank(h, win->begin_ps, win->end_ps);
 }
 
 enum xp_status trace_select_window(struct trace *t, struct trace_host *h)

@@ -1,3 +1,9 @@
+#include <pthread.h>
+#include <unistd.h>
+
+#include "lib/base/gzip.h"
+#include "lib/base/hash.h"
+#include "shard/part_open.h"
 #include "shard/tools/trace.h"
 
 #include "tests/unit/tool_support.h"
@@ -435,6 +441,97 @@ static void serials_of_a_window_count_all_events_of_their_begin(void **state)
 }
 
 /* Threads of events with all that an event's text may have. */
+/* --- windows of one part --- */
+
+#define WINDOWS 12
+
+struct asker {
+    struct tool_host host;
+    int first, step; /* of the order in which the windows are asked for */
+    uint64_t texts[WINDOWS];
+};
+
+static uint64_t text_hash(const uint8_t *body, size_t n)
+{
+    uint8_t piece[4096];
+    uint64_t hash = XP_FNV_INIT;
+    struct xp_gunzip *g = xp_gunzip_new(xp_span_of(body, n));
+    size_t got;
+    while (xp_gunzip_read(g, piece, sizeof piece, &got) == XP_OK && got)
+        hash = xp_fnv(hash, xp_span_of(piece, got));
+    xp_gunzip_free(g);
+    return hash;
+}
+
+static uint64_t ask_window(const struct tool_host *host, int i)
+{
+    char from[32], to[32];
+    struct tool_arg args[] = {{XP_SPAN_LIT("start_time_ms"), {0}},
+                              {XP_SPAN_LIT("end_time_ms"), {0}},
+                              {XP_SPAN_LIT("resolution"), XP_SPAN_LIT("4000")}};
+    struct tool_args list = {.args = args, .n = 3};
+    struct xp_error err = {0};
+    struct out out;
+    uint8_t *body;
+    size_t n;
+    bool encoded;
+    snprintf(from, sizeof from, "%d", 30 + 3 * i);
+    snprintf(to, sizeof to, "%d", 34 + 4 * i);
+    args[0].value = xp_span_str(from);
+    args[1].value = xp_span_str(to);
+    struct xp_arena *scratch = xp_arena_new(NULL);
+    out_init(&out, NULL);
+    bool ok = tool_run(tool_find(XP_SPAN_LIT("trace_viewer@")), host, 1, &list, scratch, &out,
+                       &err) == XP_OK;
+    xp_arena_free(scratch);
+    ok = ok && out_finish(&out, &body, &n, &encoded, &err) == XP_OK && encoded;
+    uint64_t hash = ok ? text_hash(body, n) : 0;
+    if (ok)
+        free(body);
+    out_fini(&out);
+    return hash;
+}
+
+static void *ask_windows(void *ctx)
+{
+    struct asker *a = ctx;
+    for (int k = 0, i = a->first; k < WINDOWS; k++, i = (i + a->step) % WINDOWS)
+        a->texts[i] = ask_window(&a->host, i);
+    return NULL;
+}
+
+static void windows_are_the_same_in_any_order_and_for_several_who_ask_at_once(void **state)
+{
+    (void)state;
+    static struct threaded ev[MANY / THREADS * THREADS];
+    struct tool_file file = make_threads(ev);
+    char *path = make_file(xp_buf_all(&file.space));
+    struct part_file *f[2];
+    struct xp_error err = {0};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(part_open_file(path, NULL, NULL, &f[i], &err), XP_OK);
+    struct asker alone = {{part_file_part(f[0]), XP_SPAN_LIT("h"), 0}, 0, 1, {0}};
+    struct asker several[3];
+    pthread_t threads[3];
+    ask_windows(&alone);
+    for (int i = 0; i < 3; i++) {
+        several[i] = (struct asker){{part_file_part(f[1]), XP_SPAN_LIT("h"), 0}, 3 * i, 5, {0}};
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_windows, &several[i]), 0);
+    }
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < WINDOWS; i++) {
+        assert_true(alone.texts[i] != 0);
+        for (int k = 0; k < 3; k++)
+            assert_int_equal(several[k].texts[i], alone.texts[i]);
+    }
+    for (int i = 0; i < 2; i++)
+        part_close(f[i]);
+    unlink(path);
+    free(path);
+    xp_buf_fini(&file.space);
+}
+
 static struct tool_file motley(int n)
 {
     struct xp_buf plane = host_plane(false);
@@ -603,6 +700,7 @@ int main(void)
         cmocka_unit_test(the_old_viewer_has_arguments_at_once),
         cmocka_unit_test(windows_show_what_one_walk_over_all_events_would),
         cmocka_unit_test(serials_of_a_window_count_all_events_of_their_begin),
+        cmocka_unit_test(windows_are_the_same_in_any_order_and_for_several_who_ask_at_once),
         cmocka_unit_test(large_answers_say_what_small_ones_do),
         cmocka_unit_test(hosts_one_by_one_are_what_all_at_once_are),
         cmocka_unit_test(half_a_million_events_inside_of_each_other_are_answered),
