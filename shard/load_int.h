@@ -48,6 +48,7 @@ static inline uint32_t idmap_get(const struct idmap *m, int64_t id)
 /* --- a plane being loaded --- */
 
 #define KINDS_MIN 16384 /* ids of one or two bytes need no check */
+#define KIND_MEMORY 64  /* and more, in kinds: an enum memory_stat that is no enum stat_kind */
 
 struct plane_job {
     struct part_plane *plane;
@@ -64,6 +65,7 @@ struct plane_job {
     uint8_t *kinds;    /* KINDS_MIN entries by stat id */
     bool keeps;        /* some kind of stat is kept */
     bool device_times; /* events may have times on the device */
+    uint8_t *acts;     /* enum memory_act, by event; NULL: no event is an allocator's */
     struct xp_buf stats_text;
 
     /* Ids that events use and metadata lacks. */
@@ -136,6 +138,7 @@ struct hand {
     struct line_builder *builder;
     struct side_pen side;
     struct device_pen device;
+    struct memory_pen memory;
     uint64_t pos, end;  /* of the message being decoded */
     uint64_t extent;    /* end of what will be read soon */
     bool open;          /* the decoder is inside it */
@@ -219,6 +222,6 @@ void plane_job_close(struct plane_job *pj);
 /* The number of an event's name; IDMAP_NONE when the budget is spent. */
 uint32_t plane_job_stray(struct plane_job *pj, int64_t id);
 /* The kind of a stat. */
-uint8_t plane_job_kind(const struct plane_job *pj, int64_t id);
+uint8_t plane_job_kind(const struct plane_job *pj, const struct part *p, int64_t id);
 
 #endif

@@ -1,3 +1,5 @@
+#include <stdio.h>
+
 #include "lib/base/utf8.h"
 #include "shard/derive/device_time.h"
 #include "shard/load_int.h"
@@ -265,6 +267,113 @@ static bool worth_keeping(const struct side_stat *s)
     return s->kind != STAT_TIME_SCALE || s->type != SIDE_DOUBLE || xp_pb_double(s->num) != 1.0;
 }
 
+/* --- what allocators tell --- */
+
+static void take_number(struct memory_row *row, int stat, int64_t number)
+{
+    if (stat == MEMORY_BYTES_RESERVED)
+        row->reserved = number;
+    else if (stat == MEMORY_BYTES_ALLOCATED)
+        row->heap = number;
+    else if (stat == MEMORY_ALLOCATION_BYTES)
+        row->allocated = number;
+    else
+        row->address = (uint64_t)number;
+}
+
+/* Past stats in the shape that writers give them: those that are not kept, and numbers. */
+static const uint8_t *take_common(const struct xspace_event *ev, const uint8_t *p,
+                                  const uint8_t *kinds, struct memory_row *row)
+{
+    const uint8_t *begin = ev->body.p, *end = begin + ev->body.n;
+    while (end - p >= 6) {
+        uint32_t head;
+        uint64_t value;
+        memcpy(&head, p, sizeof head);
+        uint32_t id = head >> 24;
+        const uint8_t *q = p + 4, *after = p + 2 + (head >> 8 & 0x7f);
+        if ((head & 0x00ff80ff) != 0x00080022 || id >= 0x80 || after > end || after < p + 6)
+            break;
+        if (kinds[id] >= KIND_MEMORY + MEMORY_BYTES_RESERVED && kinds[id] != STAT_NOT_KEPT) {
+            if (*q != 0x20 || !varint_before(begin, after, (size_t)(after - q - 1), &value))
+                break;
+            take_number(row, kinds[id] - KIND_MEMORY, (int64_t)value);
+        } else if (kinds[id] != STAT_NOT_KEPT) {
+            break;
+        }
+        p = after;
+    }
+    return p;
+}
+
+/* False: there is no room for the name. */
+static bool take_memory(struct hand *h, const struct xspace_stat *s, int stat, uint64_t at,
+                        struct memory_row *row)
+{
+    int64_t number = s->type == XSPACE_I64 ? (int64_t)s->num : 0;
+    struct side_stat text = {.num = 0};
+    char digits[24];
+
+    switch (stat) {
+    case MEMORY_ALLOCATOR_NAME:
+        if (s->type == XSPACE_STR || s->type == XSPACE_REF)
+            side_value(h, s, at, &text);
+        row->allocator = (uint32_t)text.num;
+        return text.num != XP_STRPOOL_FULL;
+    case MEMORY_INDEX_ON_HOST:
+    case MEMORY_DEVICE_ORDINAL:
+        snprintf(digits, sizeof digits, "%lld", (long long)number);
+        row->allocator = text_id(h, xp_span_str(digits));
+        return row->allocator != XP_STRPOOL_FULL;
+    default:
+        take_number(row, stat, number);
+        return true;
+    }
+}
+
+/* Of an allocator's event: all that is kept, in one pass. Others have no need of a second stream.
+ */
+static bool keep_memory(struct hand *h, const struct xspace_event *ev, const struct lane_raw *raw,
+                        enum memory_act act)
+{
+    const struct plane_job *pj = h->line.pj;
+    const uint8_t *from = ev->body.p + ev->stats, *end = ev->body.p + ev->body.n;
+    struct xspace_stats it = xspace_stats_open(xp_span_of(from, (size_t)(end - from)), 4);
+    struct memory_row row = {.at = ev->at,
+                             .begin_ps = raw->begin_ps,
+                             .duration_ps = raw->end_ps - raw->begin_ps,
+                             .frees = act == MEMORY_FREES};
+    struct side_stat kept[SIDE_MAX];
+    struct device_time dev = {.has = 0};
+    struct xspace_stat s;
+    int n = 0;
+    for (;;) {
+        it.p = take_common(ev, it.p, pj->kinds, &row);
+        if (!xspace_stats_next(&it, &s))
+            break;
+        uint8_t kind = plane_job_kind(pj, h->load->part, s.metadata_id);
+        bool ordinal = kind == STAT_DEVICE_ORDINAL, memory = kind >= KIND_MEMORY;
+        if (kind <= STAT_DEVICE_DURATION_PS && (s.type == XSPACE_U64 || s.type == XSPACE_I64))
+            device_note(&dev, kind, s.num);
+        if (kind == STAT_NOT_KEPT || kind <= STAT_DEVICE_DURATION_PS)
+            continue;
+        if ((ordinal || memory) &&
+            !take_memory(h, &s, ordinal ? MEMORY_DEVICE_ORDINAL : kind - KIND_MEMORY, ev->at, &row))
+            return false;
+        if (memory || n == SIDE_MAX || !side_value(h, &s, ev->at, &kept[n]))
+            continue;
+        if (kept[n].type == SIDE_STR && kept[n].num == XP_STRPOOL_FULL)
+            return false;
+        kept[n].kind = kind;
+        n += worth_keeping(&kept[n]);
+    }
+    if (it.bad)
+        bad_stat(h, ev, it.p);
+    return (!n || side_pen_add(&h->side, ev->at, kept, n, h->scratch, &h->out)) &&
+           memory_pen_add(&h->memory, &row, &h->out) &&
+           (!h->line.device || device_keep(h, ev, &dev));
+}
+
 /* Keeps what is to be kept of the event's stats from p on. */
 static bool keep_stats(struct hand *h, const struct xspace_event *ev, const uint8_t *p,
                        struct device_time *dev)
@@ -276,11 +385,11 @@ static bool keep_stats(struct hand *h, const struct xspace_event *ev, const uint
     struct xspace_stat s;
     int n = 0;
     while (it.p < end && xspace_stats_next(&it, &s)) {
-        uint8_t kind = plane_job_kind(pj, s.metadata_id);
+        uint8_t kind = plane_job_kind(pj, h->load->part, s.metadata_id);
         if (kind <= STAT_DEVICE_DURATION_PS) {
             if (s.type == XSPACE_U64 || s.type == XSPACE_I64)
                 device_note(dev, kind, s.num);
-        } else if (kind != STAT_NOT_KEPT && n < SIDE_MAX && side_value(h, &s, ev->at, &kept[n])) {
+        } else if (kind < KIND_MEMORY && n < SIDE_MAX && side_value(h, &s, ev->at, &kept[n])) {
             if (kept[n].type == SIDE_STR && kept[n].num == XP_STRPOOL_FULL)
                 return false;
             kept[n].kind = kind;
@@ -307,6 +416,14 @@ static inline bool look_at_stats(struct hand *h, const struct xspace_event *ev,
     return !h->line.device || device_keep(h, ev, &dev);
 }
 
+static inline bool look_at(struct hand *h, const struct xspace_event *ev,
+                           const struct lane_raw *raw, const struct plane_job *pj)
+{
+    if (pj->acts && raw->name < pj->nevmeta && pj->acts[raw->name])
+        return keep_memory(h, ev, raw, pj->acts[raw->name]);
+    return look_at_stats(h, ev, pj);
+}
+
 static enum xp_status on_events(void *ctx, const struct xspace_event *ev, size_t n)
 {
     struct hand *h = ctx;
@@ -327,7 +444,7 @@ static enum xp_status on_events(void *ctx, const struct xspace_event *ev, size_t
         to->name = idmap_get(&pj->events, ev[i].metadata_id);
         if (to->name == IDMAP_NONE && (to->name = stray_name(j, ev[i].metadata_id)) == IDMAP_NONE)
             return XP_BUSY;
-        if (pj->keeps && !look_at_stats(h, &ev[i], pj))
+        if (pj->keeps && !look_at(h, &ev[i], to, pj))
             return XP_BUSY;
         ordered &= !before(to, &prev);
         prev = *to;
@@ -375,6 +492,7 @@ static void line_open(struct hand *h, struct part_line *line)
     j->device = false;
     j->own_shift = (uint64_t)h->load->index.lines[line - h->load->part->lines].timestamp_ns * 1000;
     device_pen_reset(&h->device);
+    memory_pen_reset(&h->memory);
     j->far = j->merging = false;
     j->nevents = 0;
     j->last = (struct lane_raw){.begin_ps = INT64_MIN, .end_ps = INT64_MAX};
@@ -430,7 +548,8 @@ static bool line_close(struct hand *h, uint64_t *budget, bool *ok)
         return false;
     *ok = *ok && line_builder_end(h->builder, line) == XP_OK &&
           side_pen_end(&h->side, h->scratch, &h->out, &line->side) &&
-          device_pen_end(&h->device, &h->out, &line->device);
+          device_pen_end(&h->device, &h->out, &line->device) &&
+          memory_pen_end(&h->memory, &h->out, &line->memory);
     xp_arena_free(j->sort_arena);
     j->sort_arena = NULL;
     line->odd = j->odd;

@@ -223,6 +223,28 @@ static enum xp_status on_plane_end(void *ctx, const struct xspace_plane *p)
 static const struct xspace_sink meta_sink = {
     .on_meta = on_meta, .on_plane_stat = on_plane_stat, .on_plane_end = on_plane_end};
 
+/* Of a plane with an allocator's events: what each event does, and which stats tell of it. */
+static bool note_memory(struct plane_job *pj, const struct part *p)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < pj->nevmeta && !any; i++)
+        any = memory_act_of(part_str(p, pj->evmeta[i].name)) != MEMORY_NONE;
+    if (!any)
+        return true;
+    if (!(pj->acts = xp_arena_zalloc(pj->scratch, pj->nevmeta)))
+        return false;
+    for (uint32_t i = 0; i < pj->nevmeta; i++)
+        pj->acts[i] = (uint8_t)memory_act_of(part_str(p, pj->evmeta[i].name));
+    for (uint32_t i = 0; i < pj->nstatmeta; i++) {
+        const struct part_statmeta *m = &pj->statmeta[i];
+        enum memory_stat stat = memory_stat_of(part_str(p, m->name));
+        if (stat != MEMORY_STATS && m->kind == STAT_NOT_KEPT && (uint64_t)m->id < KINDS_MIN)
+            pj->kinds[m->id] = (uint8_t)(KIND_MEMORY + stat);
+    }
+    pj->keeps = true;
+    return true;
+}
+
 /* What the plane's metadata says about its stats, by id. Times on the device that stay in the file
  * are like any stat that is not kept: most lines have no others, which then need no look at all. */
 static void note_kinds(struct plane_job *pj, bool device_later)
@@ -239,12 +261,18 @@ static void note_kinds(struct plane_job *pj, bool device_later)
     }
 }
 
-uint8_t plane_job_kind(const struct plane_job *pj, int64_t id)
+uint8_t plane_job_kind(const struct plane_job *pj, const struct part *p, int64_t id)
 {
     if ((uint64_t)id < KINDS_MIN)
         return pj->kinds[id];
     uint32_t i = idmap_find(&pj->stats, id);
-    return i == IDMAP_NONE ? STAT_NOT_KEPT : pj->statmeta[i].kind;
+    if (i == IDMAP_NONE)
+        return STAT_NOT_KEPT;
+    uint8_t kind = pj->statmeta[i].kind;
+    if (!pj->acts || kind != STAT_NOT_KEPT)
+        return kind;
+    enum memory_stat stat = memory_stat_of(part_str(p, pj->statmeta[i].name));
+    return stat == MEMORY_STATS ? STAT_NOT_KEPT : (uint8_t)(KIND_MEMORY + stat);
 }
 
 bool hand_meta(struct hand *h, uint64_t *budget)
@@ -270,6 +298,8 @@ bool hand_meta(struct hand *h, uint64_t *budget)
         h->run++;
     }
     note_kinds(pj, h->load->src.device_later);
+    if (!note_memory(pj, h->load->part))
+        load_busy(h->load);
     return true;
 }
 

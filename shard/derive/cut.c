@@ -152,6 +152,7 @@ static enum xp_status cut_line(struct cutter *c, const struct part_line *from, s
     to->nevents = to->odd = to->overflow = 0;
     to->device = NULL;
     to->side = NULL;
+    to->memory = NULL;
     to->begin_ps = to->end_ps = 0;
     if (!from->nevents || from->begin_ps >= t1 || from->end_ps < t0)
         return XP_OK;
@@ -159,6 +160,8 @@ static enum xp_status cut_line(struct cutter *c, const struct part_line *from, s
     XP_TRY(cut_events(c, &l));
     XP_TRY(line_builder_end(c->builder, to));
     XP_TRY(cut_side(c, from->side, &to->side));
+    if (!memory_log_cut(from->memory, l.t0, l.t1, &c->bump, &to->memory))
+        return XP_BUSY;
     to->begin_ps = from->begin_ps > t0 ? from->begin_ps : t0;
     to->end_ps = from->end_ps < t1 ? from->end_ps : t1;
     return XP_OK;

@@ -614,7 +614,7 @@ int64_t derive_group(struct derive_eye *eye, const struct derive_event *ev)
     if (g >= 0)
         return g;
     const struct side_stat *s;
-    if (eye->side.side && side_find(&eye->side, ev->at) &&
+    if (side_kinds(eye->side.side) >> STAT_GROUP_ID & 1 && side_find(&eye->side, ev->at) &&
         (s = side_get(&eye->side, STAT_GROUP_ID)) && (s->type == SIDE_I64 || s->type == SIDE_U64))
         return (int64_t)s->num;
     return DERIVE_NO_GROUP;

@@ -28,6 +28,7 @@
 #include "lib/objstore/objstore.h"
 #include "shard/store/device.h"
 #include "shard/store/lane.h"
+#include "shard/store/memory_log.h"
 #include "shard/store/side.h"
 
 #define PART_WALL_NS INT64_C(100000000000000000)
@@ -60,6 +61,7 @@ struct part_line {
     uint32_t nlanes;
     const struct side *side;           /* NULL: no event has a kept stat */
     const struct device_times *device; /* lines of TPU ops and steps; NULL: none differ */
+    const struct memory_log *memory;   /* its events of allocators; NULL: it has none */
     uint32_t odd;                      /* events with a negative or overflowing time */
     uint32_t overflow;                 /* events beyond LANE_MAX lanes */
     bool derived;                      /* not from the file (derive/) */

@@ -1,9 +1,9 @@
 /* shard/tools/memory.h - the memory profile of a host: its allocators' events in order of time and
  * what was alive at each allocator's peak.
  *
- * memory_read keeps of each event what all of them are needed for, in one pass over the file;
- * memory_analyse works out one allocator, and memory_describe reads the rest of the few events that
- * are shown. About 60 bytes an event, from the arena.
+ * memory_read takes what is kept of every event (store/memory_log.h); memory_analyse works out one
+ * allocator, and memory_describe reads the rest of the few events that are shown. About 60 bytes an
+ * event, from the arena.
  */
 #ifndef SHARD_MEMORY_H
 #define SHARD_MEMORY_H
@@ -51,6 +51,7 @@ struct memory_allocator {
     uint32_t name;                 /* in memory->strings */
     struct memory_change *changes; /* by time */
     size_t n;
+    uint64_t count[2], bytes[2]; /* of all events: allocations, what frees */
     struct memory_peak peak;
     uint64_t peak_at, last_at; /* the events that tell of the peak: it, and the file's last */
 };
@@ -70,7 +71,7 @@ bool memory_has_events(const struct part *p);
 
 /* Of one plane, "/host:CPU". */
 enum xp_status memory_read(struct part *p, const struct part_plane *plane, struct xp_arena *a,
-                           struct out *out, struct memory *m, struct xp_error *err);
+                           struct memory *m, struct xp_error *err);
 /* All of an event of al; what is freed is described by its allocation. */
 enum xp_status memory_describe(struct memory *m, const struct memory_allocator *al,
                                const struct memory_change *c, struct memory_event *ev,

@@ -97,23 +97,18 @@ static uint32_t address_take(struct addresses *t, uint64_t address)
     return taken;
 }
 
-/* Events without a step, between those of two steps, are of the one before and one more. */
-static void number_steps(struct memory_allocator *al)
+/* In one pass, for there may be millions. Events without a step, between those of two steps, are of
+ * the one before and one more. A deallocation is described by its allocation: the first at its
+ * address that is not freed. */
+static bool settle(struct memory_allocator *al, struct addresses *t)
 {
     int64_t last = -1;
     for (size_t i = 0; i < al->n; i++) {
-        if (al->changes[i].step == -1)
-            al->changes[i].step = (int64_t)((uint64_t)last + 1);
-        else
-            last = al->changes[i].step;
-    }
-}
-
-/* A deallocation is described by its allocation: the first at its address that is not freed. */
-static bool find_allocations(struct memory_allocator *al, struct addresses *t)
-{
-    for (size_t i = 0; i < al->n; i++) {
         struct memory_change *c = &al->changes[i];
+        if (c->step == -1)
+            c->step = (int64_t)((uint64_t)last + 1);
+        else
+            last = c->step;
         if (c->frees) {
             uint32_t of = address_take(t, c->address);
             c->of = of == NOTHING ? 0 : of + 1;
@@ -353,8 +348,7 @@ enum xp_status memory_analyse(struct memory *m, struct memory_allocator *al,
         return xp_fail(err, XP_TOO_LARGE, 0, "%zu memory events are too many", al->n);
     if (!addresses_make(&t, ADDRESSES))
         return no_memory(err);
-    number_steps(al);
-    if (!find_allocations(al, &t))
+    if (!settle(al, &t))
         return no_memory(err);
     pick_timeline(al, an);
     addresses_clear(&t);

@@ -37,15 +37,9 @@ static void put_peak(struct facts_out *f, const struct memory_peak *p)
 
 static void put_totals(struct facts_out *f, const struct memory_allocator *al)
 {
-    uint64_t n[2] = {0}, bytes[2] = {0};
-    for (size_t i = 0; i < al->n; i++) {
-        const struct memory_change *c = &al->changes[i];
-        n[c->frees]++;
-        bytes[c->frees] += c->allocated > 0 ? (uint64_t)c->allocated : 0;
-    }
     for (int i = 0; i < 2; i++) {
-        facts_u64(f, n[i]);
-        facts_u64(f, bytes[i]);
+        facts_u64(f, al->count[i]);
+        facts_u64(f, al->bytes[i]);
     }
 }
 
@@ -77,10 +71,9 @@ static enum xp_status put_allocators(struct facts_out *f, struct part *p,
 {
     struct memory *m = xp_arena_alloc(a, sizeof *m);
     struct memory_analysis *an = xp_arena_alloc(a, sizeof *an);
-    struct out nobody = {0}; /* who could cancel it */
     if (!m || !an)
         return xp_fail(err, XP_BUSY, 0, "no memory left for the memory profile");
-    XP_TRY(memory_read(p, plane, a, &nobody, m, err));
+    XP_TRY(memory_read(p, plane, a, m, err));
     facts_u64(f, m->nallocators);
     for (size_t i = 0; i < m->nallocators; i++) {
         XP_TRY(memory_analyse(m, &m->allocators[i], an, err));

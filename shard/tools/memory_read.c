@@ -33,37 +33,10 @@ static const char *const names[NAMES] = {"bytes_reserved",
                                          "data_type",
                                          "shape"};
 
-enum { NO_MEMORY, ALLOCATES, FREES }; /* what events of a name do */
-
-/* Those that every event is asked for. */
-enum {
-    EACH_INDEX,
-    EACH_ORDINAL,
-    EACH_ALLOCATOR,
-    EACH_RESERVED,
-    EACH_HEAP,
-    EACH_ALLOCATED,
-    EACH_ADDRESS,
-    EACH
-};
-static const char *const each[EACH] = {"index_on_host",
-                                       "device_ordinal",
-                                       "allocator_name",
-                                       "bytes_reserved",
-                                       "bytes_allocated",
-                                       "allocation_bytes",
-                                       "addr"};
-
 struct reader {
     struct memory *m;
     const struct part *part;
-    const struct part_plane *plane;
     const struct derive *derive;
-    uint8_t *acts; /* by event name */
-    bool *wanted;  /* by event name: does it act? */
-    struct values_eye eye;
-    uint32_t named, numbered; /* the allocators that were met last: often the next one's too */
-    int64_t number;
 };
 
 struct memory_details {
@@ -75,81 +48,13 @@ static enum xp_status no_memory(struct xp_error *err)
     return xp_fail(err, XP_BUSY, 0, "no memory left for the memory profile");
 }
 
-static uint8_t act_of(struct xp_span name)
-{
-    if (xp_span_eq(name, XP_SPAN_LIT("MemoryAllocation")))
-        return ALLOCATES;
-    return xp_span_eq(name, XP_SPAN_LIT("MemoryDeallocation")) ? FREES : NO_MEMORY;
-}
-
 bool memory_has_events(const struct part *p)
 {
     const struct part_plane *pl = profile_plane(p, "/host:CPU");
     for (uint32_t i = 0; pl && i < pl->nevmeta; i++)
-        if (act_of(part_str(p, pl->evmeta[i].name)) != NO_MEMORY)
+        if (memory_act_of(part_str(p, pl->evmeta[i].name)) != MEMORY_NONE)
             return true;
     return false;
-}
-
-/* Sets *any if there is a name that does something. */
-static bool acts_of(struct reader *r, bool *any)
-{
-    r->acts = xp_arena_zalloc(r->m->arena, (size_t)r->plane->nevmeta + 1);
-    r->wanted = xp_arena_zalloc(r->m->arena, (size_t)r->plane->nevmeta + 1);
-    if (!r->acts || !r->wanted)
-        return false;
-    for (uint32_t i = 0; i < r->plane->nevmeta; i++) {
-        r->acts[i] = act_of(part_str(r->part, r->plane->evmeta[i].name));
-        *any |= r->wanted[i] = r->acts[i] != NO_MEMORY;
-    }
-    return true;
-}
-
-/* --- places and groups, from the lanes --- */
-
-static struct memory_change change_of(struct reader *r, const struct derive_line *dl,
-                                      struct derive_eye *eye, const struct lane_event *ev)
-{
-    int64_t base = dl->line->base_ps;
-    struct derive_event de = {base + ev->begin_ps, base + ev->end_ps, ev->at, ev->name};
-    int64_t group = derive_group(eye, &de);
-    return (struct memory_change){.time_ps = ev->begin_ps,
-                                  .at = ev->at,
-                                  .step = group == DERIVE_NO_GROUP ? -1 : group,
-                                  .frees = r->acts[ev->name] == FREES};
-}
-
-static size_t walk_line(struct reader *r, const struct derive_line *dl, struct memory_change *out)
-{
-    const struct part_line *line = dl->line;
-    struct lane_event block[LANE_BLOCK];
-    struct derive_eye eye;
-    size_t n = 0, got;
-    derive_look(&eye, r->derive, dl);
-    for (uint32_t i = 0; i < line->nlanes; i++) {
-        struct lane_cursor c;
-        lane_seek(&c, line->lanes[i], INT64_MIN);
-        while ((got = lane_next_block(&c, block)))
-            for (size_t k = 0; k < got; k++)
-                if (block[k].name < r->plane->nevmeta && r->acts[block[k].name])
-                    out[n++] = change_of(r, dl, &eye, &block[k]);
-    }
-    return n;
-}
-
-/* Counts when `out` is NULL. */
-static size_t walk_plane(struct reader *r, struct memory_change *out)
-{
-    const struct derive_plane *dp = &r->derive->planes[r->plane - r->part->planes];
-    size_t n = 0;
-    for (uint32_t i = dp->first_line; i < dp->first_line + dp->nlines; i++) {
-        const struct derive_line *dl = &r->derive->lines[i];
-        if (dl->line->derived)
-            continue;
-        size_t here = profile_count_named(dl->line, r->wanted, r->plane->nevmeta);
-        n += here && out ? walk_line(r, dl, out + n) : here;
-    }
-    return n;
 }
 
 static int by_at(const void *a, const void *b)
@@ -176,78 +81,50 @@ static void sort_changes(struct memory_change *v, size_t n, int (*cmp)(const voi
         qsort(v, n, sizeof *v, cmp);
 }
 
-/* --- what every event tells, from the file --- */
-
-static bool name_allocator(struct reader *r, const struct value *v, uint32_t *id)
-{
-    struct xp_span text = v->type == VALUE_TEXT ? v->text : (struct xp_span){0};
-    if (!xp_span_eq(xp_strpool_get(&r->m->strings, r->named), text))
-        r->named = xp_strpool_add(&r->m->strings, text);
-    *id = r->named;
-    return *id != XP_STRPOOL_FULL;
-}
-
-static bool number_allocator(struct reader *r, const struct value *v, uint32_t *id)
-{
-    int64_t number = value_i64(v);
-    if (!r->numbered || number != r->number) {
-        char text[24];
-        int n = snprintf(text, sizeof text, "%lld", (long long)number);
-        r->numbered = xp_strpool_add(&r->m->strings, xp_span_of(text, (size_t)n));
-        r->number = number;
-    }
-    *id = r->numbered;
-    return *id != XP_STRPOOL_FULL;
-}
+/* --- what every event tells --- */
 
 static int64_t sum(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-/* Of stats that come twice the last counts. */
-static bool read_change(struct reader *r, struct memory_change *c)
+static size_t read_line(struct reader *r, const struct derive_line *dl, struct memory_change *out)
 {
-    uint32_t allocator = 0;
-    int64_t reserved = 0, heap = 0;
-    struct value v;
-    bool ok = true;
-    while (ok && values_next(&r->eye, &v))
-        switch (v.which) {
-        case EACH_ALLOCATOR:
-            ok = name_allocator(r, &v, &allocator);
-            break;
-        case EACH_RESERVED:
-            reserved = value_i64(&v);
-            break;
-        case EACH_HEAP:
-            heap = value_i64(&v);
-            break;
-        case EACH_ALLOCATED:
-            c->allocated = value_i64(&v);
-            break;
-        case EACH_ADDRESS:
-            c->address = (uint64_t)value_i64(&v);
-            break;
-        default:
-            ok = number_allocator(r, &v, &allocator);
-        }
-    c->used = sum(reserved, heap);
-    c->allocator = allocator & INT32_MAX;
-    return ok;
+    int64_t base = dl->line->base_ps;
+    struct memory_cursor c;
+    struct derive_eye eye;
+    size_t n = 0;
+    derive_look(&eye, r->derive, dl);
+    memory_log_open(&c, dl->line->memory);
+    while (memory_log_next(&c)) {
+        const struct memory_row *row = &c.row;
+        int64_t begin = base + row->begin_ps;
+        struct derive_event de = {begin, begin + row->duration_ps, row->at, 0};
+        int64_t group = derive_group(&eye, &de);
+        out[n++] = (struct memory_change){.time_ps = row->begin_ps,
+                                          .at = row->at,
+                                          .used = sum(row->reserved, row->heap),
+                                          .allocated = row->allocated,
+                                          .address = row->address,
+                                          .step = group == DERIVE_NO_GROUP ? -1 : group,
+                                          .allocator = row->allocator & INT32_MAX,
+                                          .frees = row->frees};
+    }
+    return n;
 }
 
-static enum xp_status read_changes(struct reader *r, struct out *out, struct xp_error *err)
+/* Counts when `out` is NULL. */
+static size_t read_plane(struct reader *r, const struct part_plane *plane,
+                         struct memory_change *out)
 {
-    values_open(&r->eye, r->part, r->plane, each, EACH, r->m->arena);
-    for (size_t i = 0; i < r->m->n; i++) {
-        XP_TRY(values_of_event(&r->eye, r->m->changes[i].at, err));
-        if (!read_change(r, &r->m->changes[i]))
-            return no_memory(err);
-        if (out_cancelled(out))
-            return XP_CANCELLED;
+    const struct derive_plane *dp = &r->derive->planes[plane - r->part->planes];
+    size_t n = 0;
+    for (uint32_t i = dp->first_line; i < dp->first_line + dp->nlines; i++) {
+        const struct derive_line *dl = &r->derive->lines[i];
+        if (dl->line->memory && !dl->line->derived)
+            n += out ? read_line(r, dl, out + n) : dl->line->memory->count;
     }
-    return XP_OK;
+    return n;
 }
 
 /* --- what those tell that are shown --- */
@@ -354,23 +231,75 @@ static int by_name(const void *a, const void *b, void *ctx)
     return xp_span_cmp(xp_strpool_get(&m->strings, x->name), xp_strpool_get(&m->strings, y->name));
 }
 
-/* Numbers the allocators 0, 1, ... in c->allocator; peaks are noted in the file's order. */
-static bool find_allocators(struct memory *m)
+/* Those that the part's strings name, as numbers 0, 1, ... in order of appearance. */
+struct numbers {
+    struct number {
+        uint32_t name, at; /* at: 1 + where it is in m->allocators; 0: the slot is free */
+    } * slots;
+    size_t mask;
+};
+
+static struct number *number_find(const struct numbers *t, uint32_t name)
 {
-    uint32_t *number = xp_arena_zalloc(m->arena, ((size_t)m->strings.n + 1) * sizeof *number);
-    size_t most = m->n < m->strings.n + 1 ? m->n : m->strings.n + 1;
-    m->allocators = xp_arena_zalloc(m->arena, (most + 1) * sizeof *m->allocators);
-    if (!number || !m->allocators)
+    size_t i = (name * UINT32_C(0x9e3779b9)) & t->mask;
+    while (t->slots[i].at && t->slots[i].name != name)
+        i = (i + 1) & t->mask;
+    return &t->slots[i];
+}
+
+static bool numbers_grow(struct numbers *t, struct xp_arena *a)
+{
+    struct numbers old = *t;
+    t->mask = old.slots ? 2 * old.mask + 1 : 63;
+    t->slots = xp_arena_zalloc(a, (t->mask + 1) * sizeof *t->slots);
+    for (size_t i = 0; t->slots && old.slots && i <= old.mask; i++)
+        if (old.slots[i].at)
+            *number_find(t, old.slots[i].name) = old.slots[i];
+    return t->slots != NULL;
+}
+
+static bool add_allocator(struct reader *r, struct numbers *t, uint32_t name)
+{
+    struct memory *m = r->m;
+    size_t n = m->nallocators;
+    if (2 * (n + 1) > t->mask && !numbers_grow(t, m->arena))
+        return false;
+    if ((n & (n - 1)) == 0) { /* 1, 2, 4, ... */
+        struct memory_allocator *v = xp_arena_zalloc(m->arena, (n ? 2 * n : 1) * sizeof *v);
+        if (!v)
+            return false;
+        if (n)
+            memcpy(v, m->allocators, n * sizeof *v);
+        m->allocators = v;
+    }
+    uint32_t id = xp_strpool_add(&m->strings, part_str(r->part, name));
+    *number_find(t, name) = (struct number){name, (uint32_t)n + 1};
+    m->allocators[m->nallocators++].name = id;
+    return id != XP_STRPOOL_FULL;
+}
+
+/* Numbers the allocators in c->allocator; peaks are noted in the file's order. */
+static bool find_allocators(struct reader *r)
+{
+    struct memory *m = r->m;
+    struct numbers t = {0};
+    uint32_t last = UINT32_MAX, number = 0;
+    if (!numbers_grow(&t, m->arena))
         return false;
     for (size_t i = 0; i < m->n; i++) {
         struct memory_change *c = &m->changes[i];
-        if (!number[c->allocator]) {
-            number[c->allocator] = (uint32_t)++m->nallocators;
-            m->allocators[m->nallocators - 1].name = c->allocator;
+        if (c->allocator != last) {
+            last = c->allocator;
+            if (!number_find(&t, last)->at && !add_allocator(r, &t, last))
+                return false;
+            number = number_find(&t, last)->at - 1;
         }
-        c->allocator = (number[c->allocator] - 1) & INT32_MAX;
-        note_peak(&m->allocators[c->allocator], c);
-        m->allocators[c->allocator].n++;
+        struct memory_allocator *al = &m->allocators[number];
+        c->allocator = number & INT32_MAX;
+        note_peak(al, c);
+        al->n++;
+        al->count[c->frees]++;
+        al->bytes[c->frees] += c->allocated > 0 ? (uint64_t)c->allocated : 0;
     }
     return true;
 }
@@ -387,10 +316,12 @@ static bool deal_changes(struct memory *m)
         at += m->allocators[i].n;
         m->allocators[i].n = 0;
     }
-    for (size_t i = 0; i < m->n; i++) {
+    for (size_t i = 0; i < m->n && to != m->changes; i++) {
         struct memory_allocator *al = &m->allocators[m->changes[i].allocator];
         al->changes[al->n++] = m->changes[i];
     }
+    if (to == m->changes && m->nallocators)
+        m->allocators[0].n = m->n;
     m->changes = to;
     for (size_t i = 0; i < m->nallocators; i++)
         sort_changes(m->allocators[i].changes, m->allocators[i].n, by_time);
@@ -399,37 +330,36 @@ static bool deal_changes(struct memory *m)
     return true;
 }
 
-static enum xp_status find_peaks(struct reader *r, struct xp_error *err)
+static enum xp_status find_peaks(struct reader *r, const struct part_plane *plane,
+                                 struct xp_error *err)
 {
     struct memory *m = r->m;
     m->details = xp_arena_alloc(m->arena, sizeof *m->details);
     if (!m->details)
         return no_memory(err);
-    values_open(&m->details->eye, r->part, r->plane, names, NAMES, m->arena);
+    values_open(&m->details->eye, r->part, plane, names, NAMES, m->arena);
     for (size_t i = 0; i < m->nallocators; i++)
         XP_TRY(describe_peak(m, &m->allocators[i], err));
     return XP_OK;
 }
 
 enum xp_status memory_read(struct part *p, const struct part_plane *plane, struct xp_arena *a,
-                           struct out *out, struct memory *m, struct xp_error *err)
+                           struct memory *m, struct xp_error *err)
 {
-    struct reader r = {.m = m, .part = p, .plane = plane};
-    bool any = false;
+    struct reader r = {.m = m, .part = p};
     *m = (struct memory){.arena = a};
-    if (!xp_strpool_init(&m->strings, a) || !acts_of(&r, &any))
+    if (!xp_strpool_init(&m->strings, a))
         return no_memory(err);
-    if (!any)
+    if (!memory_has_events(p))
         return XP_OK; /* steps need not be known */
     XP_TRY(derive_groups_get(p, &r.derive, err));
-    m->n = walk_plane(&r, NULL);
+    m->n = read_plane(&r, plane, NULL);
     m->changes = xp_arena_alloc(a, (m->n + 1) * sizeof *m->changes);
     if (!m->changes)
         return no_memory(err);
-    walk_plane(&r, m->changes);
+    read_plane(&r, plane, m->changes);
     sort_changes(m->changes, m->n, by_at);
-    XP_TRY(read_changes(&r, out, err));
-    if (!find_allocators(m) || !deal_changes(m))
+    if (!find_allocators(&r) || !deal_changes(m))
         return no_memory(err);
-    return find_peaks(&r, err);
+    return find_peaks(&r, plane, err);
 }
