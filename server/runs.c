@@ -68,7 +68,9 @@ static void list_now(struct run_index *ri)
     struct run_listing *old = ri->now ? take(ri->now) : NULL;
     ri->listing = true;
     pthread_mutex_unlock(&ri->lock);
+    xp_store_set_patience(old && old->n ? RUNS_PATIENCE_MS : 0);
     struct run_listing *l = run_scan(ri, old);
+    xp_store_set_patience(0);
     run_listing_unref(old);
     pthread_mutex_lock(&ri->lock);
     old = ri->now;
@@ -125,8 +127,9 @@ static bool entry_will_do(const struct run_entry *e, bool for_list)
 {
     uint64_t fresh =
         for_list && xp_store_is_remote(e->store) ? RUNS_BUCKET_FRESH_NS : RUNS_FRESH_NS;
-    return e->box &&
-           ((for_list && run_entry_settled(e)) || e->filling || xp_now_ns() - e->filled_ns < fresh);
+    uint64_t now = xp_now_ns();
+    return e->box && ((for_list && run_entry_settled(e)) || e->filling || now < e->again_ns ||
+                      now - e->filled_ns < fresh);
 }
 
 void run_entry_take(struct run_index *ri, struct run_entry *e, struct run_folder *f, uint64_t ns,
@@ -143,6 +146,7 @@ void run_entry_take(struct run_index *ri, struct run_entry *e, struct run_folder
     e->filling = false;
     e->filled_ns = ns;
     e->filled_wall_ms = wall_ms;
+    e->again_ns = failed ? xp_now_ns() + RUNS_AGAIN_NS : 0;
     pthread_mutex_unlock(&ri->lock);
     if (old)
         run_unref(&old->run);
@@ -156,8 +160,10 @@ struct run_box *run_entry_box(struct run_index *ri, struct run_entry *e, bool fo
         int64_t wall_ms = xp_wall_ms();
         uint64_t ns = xp_now_ns();
         e->filling = xp_store_is_remote(e->store);
+        xp_store_set_patience(e->box ? RUNS_PATIENCE_MS : 0);
         pthread_mutex_unlock(&ri->lock);
         run_folder_read(e->store, e->prefix, &f);
+        xp_store_set_patience(0);
         run_entry_take(ri, e, &f, ns, wall_ms);
         run_folder_fini(&f);
         pthread_mutex_lock(&ri->lock);

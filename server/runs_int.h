@@ -26,6 +26,9 @@
 
 /* Listings are reused until that long after they were begun, or twice as long as they took. */
 #define RUNS_FRESH_NS UINT64_C(1000000000)
+/* What is known of a bucket is good enough when looking again takes longer; for how long then. */
+#define RUNS_PATIENCE_MS 2000
+#define RUNS_AGAIN_NS UINT64_C(5000000000)
 /* A run that is not there makes a new listing if the last is older than this. */
 #define RUNS_MISS_NS UINT64_C(250000000)
 /* Files not written to for that long are taken as they were listed, in lists. */
@@ -132,9 +135,9 @@ struct run_entry {
     int64_t dir_mtime_ms;
     int64_t captured_ms;
     /* Of the index's lock: */
-    struct run_box *box; /* what was in it, NULL: not looked yet */
-    bool filling;        /* somebody looks */
-    uint64_t filled_ns;
+    struct run_box *box;          /* what was in it, NULL: not looked yet */
+    bool filling;                 /* somebody looks */
+    uint64_t filled_ns, again_ns; /* again: not before, as the bucket did not answer */
     int64_t filled_wall_ms;
 };
 

@@ -159,13 +159,15 @@ static enum xp_status attempt(struct bucket *b, const struct bucket_call *c,
         reply->code = -1; /* not asked: no other attempt will be better */
         return status;
     }
+    uint32_t most = xp_store_patience();
     struct net_request r = {
         .method = a.method,
         .url = a.url,
         .headers = (const char *const *)a.headers,
         .body = a.body,
-        .connect_ms = CONNECT_MS,
-        .total_ms = ATTEMPT_MS + (uint32_t)(a.body.n / 4096), /* uploads at 4 MB/s */
+        .connect_ms = most && most < CONNECT_MS ? most : CONNECT_MS,
+        /* uploads at 4 MB/s */
+        .total_ms = most && most < ATTEMPT_MS ? most : ATTEMPT_MS + (uint32_t)(a.body.n / 4096),
         .connections = &store_connections,
     };
     uint64_t began = xp_now_ns();
@@ -212,7 +214,8 @@ static int64_t wait_before_next(struct bucket *b, struct retry *retry, enum xp_s
 enum xp_status bucket_call(struct bucket *b, const struct bucket_call *c, struct net_reply *reply,
                            struct xp_error *err)
 {
-    struct retry retry = {.deadline_ns = xp_now_ns() + CALL_NS};
+    uint64_t most = xp_store_patience() * UINT64_C(1000000);
+    struct retry retry = {.deadline_ns = xp_now_ns() + (most ? most : CALL_NS)};
     struct xp_error why = {0};
     bool refreshed = false;
     for (;;) {
@@ -220,10 +223,15 @@ enum xp_status bucket_call(struct bucket *b, const struct bucket_call *c, struct
         enum xp_status status = judge(b, c, net, reply, &why);
         if (status == XP_OK) {
             retry_succeeded(&b->retries);
+            atomic_store(&b->away, false);
             return XP_OK;
         }
         int64_t ms = wait_before_next(b, &retry, net, reply, &refreshed);
+        if (most && ms > 0 && atomic_load(&b->away))
+            ms = -1;
         if (ms < 0) {
+            if (reply->code >= 0 && retry_may_pass(net, reply->code))
+                atomic_store(&b->away, true);
             if (err)
                 *err = why;
             return status;

@@ -84,6 +84,7 @@ struct bucket {
     char *endpoint; /* "https://storage.googleapis.com", no '/' at the end */
     bool anonymous, path_style, writable;
     struct retry_budget retries;
+    atomic_bool away;       /* the last call that ended had failed as often as it may */
     _Atomic uint64_t calls; /* also feeds the jitter */
 
     /* Readers: bucket_read.c */

@@ -94,6 +94,11 @@ enum xp_status xp_store_open_bucket(const char *url, const struct xp_bucket_opti
 
 void xp_store_free(struct xp_store *s); /* NULL is fine */
 
+/* Of calls of this thread from now on, and of those made for it several at a time: who has another
+ * answer to fall back upon waits no longer than that, and for a bucket whose calls fail once only.
+ * 0: as long as it takes. */
+void xp_store_set_patience(uint32_t ms);
+
 /* True when each call is a round trip to another machine: lists are then best made several at a
  * time. */
 bool xp_store_is_remote(const struct xp_store *s);

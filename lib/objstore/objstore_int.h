@@ -74,4 +74,7 @@ struct xp_key_text {
 };
 const char *xp_key_shorten(const char *key, struct xp_key_text *t);
 
+/* What xp_store_set_patience said. */
+uint32_t xp_store_patience(void);
+
 #endif

@@ -182,8 +182,21 @@ enum xp_status xp_store_list(struct xp_store *s, const char *prefix, bool delimi
 
 /* --- several at a time --- */
 
+static _Thread_local uint32_t patience_ms;
+
+void xp_store_set_patience(uint32_t ms)
+{
+    patience_ms = ms;
+}
+
+uint32_t xp_store_patience(void)
+{
+    return patience_ms;
+}
+
 struct each {
     struct xp_store *store;
+    uint32_t patience_ms;
     size_t n;
     _Atomic size_t next;
     void (*one)(struct each *e, size_t i);
@@ -202,6 +215,7 @@ static void *do_some(void *ctx)
 {
     struct each *e = ctx;
     size_t i;
+    patience_ms = e->patience_ms;
     while ((i = atomic_fetch_add(&e->next, 1)) < e->n) {
         e->errs[i] = (struct xp_error){0};
         e->one(e, i);
@@ -217,6 +231,7 @@ static void do_each(struct each *e)
     size_t want = e->store->ops->parallel > 1 ? (size_t)e->store->ops->parallel : 1, started = 0;
     if (want > e->n)
         want = e->n;
+    e->patience_ms = patience_ms;
     while (started + 1 < want && started < EACH_THREADS &&
            pthread_create(&threads[started], NULL, do_some, e) == 0)
         started++;

@@ -1,16 +1,23 @@
-"""A fleet under load while it grows from one shard to four and shrinks again, shards are killed and stopped, and a frontend is
-started anew: no request is lost that a retry could have served, and no answer is wrong. Members come from the fake API server."""
+"""A fleet under load while it grows from one shard to four and shrinks again, shards are slow, killed and stopped, the store fails in
+its ways, and a frontend is started anew: no request is lost that a retry could have served, and no answer is wrong. Members come from
+the fake API server, profiles from the fake store."""
 import gzip
 import http.client
 import os
+import re
 import signal
 import threading
 import time
 
 import daemon
+import fake_store
+from test_admin import Admin
+from test_bucket import CLEAN
 from test_k8s import TOKEN, Api, certificate, endpoint_slice, wait_for
 
 RUNS, HOSTS = 3, 4
+BUCKET = 'gs://pool'
+MEDIA, LIST = 'alt=media', 'delimiter='
 GZIP = {'accept-encoding': 'gzip'}
 
 
@@ -21,8 +28,9 @@ def text_of(reply):
 class Fleet:
     """Shards at 127.0.0.1, .2, ... and the same port, as a service's pods are."""
 
-    def __init__(self, root, folder):
-        self.root, self.folder, self.shards, self.peak = root, str(folder), {}, 0
+    def __init__(self, folder, store):
+        self.folder, self.shards = str(folder), {}
+        self.env = dict(CLEAN, STORAGE_EMULATOR_HOST=store.url)
         cert, key = certificate(self.folder, 'server')
         os.rename(cert, os.path.join(self.folder, 'ca.crt'))
         with open(os.path.join(self.folder, 'token'), 'w', encoding='utf8') as f:
@@ -36,9 +44,10 @@ class Fleet:
         self.frontends = [self.front(), self.front()]
 
     def front(self):
-        env = dict(os.environ, KUBERNETES_SERVICE_HOST='127.0.0.1', KUBERNETES_SERVICE_PORT=str(self.api.port),
+        env = dict(self.env, KUBERNETES_SERVICE_HOST='127.0.0.1', KUBERNETES_SERVICE_PORT=str(self.api.port),
                    XPROFD_SERVICEACCOUNT=self.folder)
-        d = daemon.Daemon('frontend', '--logdir', self.root, '--shards', 'k8s:shards:%d' % self.port, env=env)
+        d = daemon.Daemon('frontend', '--logdir', BUCKET, '--shards', 'k8s:shards:%d' % self.port, '--admin-port', '0', env=env)
+        d.admin = Admin(d)
         wait_for(lambda: d.api('status').json()['shards'] > 0)
         return d
 
@@ -49,8 +58,8 @@ class Fleet:
         wait_for(lambda: all(f.api('status').json()['shards'] == len(self.shards) for f in self.frontends))
 
     def add(self, i):
-        self.shards[i] = daemon.Daemon('shard', '--logdir', self.root, '--host', '127.0.0.%d' % (i + 1), '--identity',
-                                       'pod-%d' % i, '--threads', '2', '--memory-budget', '128MB', port=self.port)
+        self.shards[i] = daemon.Daemon('shard', '--logdir', BUCKET, '--host', '127.0.0.%d' % (i + 1), '--identity', 'pod-%d' % i,
+                                       '--threads', '2', '--memory-budget', '128MB', port=self.port, env=self.env)
         self.tell()
 
     def remove(self, i):
@@ -59,6 +68,10 @@ class Fleet:
         self.tell()
         self.settled()
         assert d.stop() == 0
+
+    def metric(self, name):
+        """Of all frontends that there are."""
+        return sum(int(re.search(r'^xprofd_%s (\d+)$' % name, f.admin.get('/metrics').text(), re.M).group(1)) for f in self.frontends)
 
     def stop(self):
         for d in self.frontends + list(self.shards.values()):
@@ -110,28 +123,90 @@ class Load:
             assert not t.is_alive()
 
 
-def test_no_request_is_lost_while_shards_come_go_die_and_hang(tmp_path):
-    root = tmp_path / 'root'
-    for i in range(RUNS):
-        daemon.generate(root, 'run%d' % i, '--hosts', str(HOSTS), '--steps', '4', '--seed', str(i))
-    q = daemon.query
-    want = {}
+class Slow:
+    """Processes that get on by fits and starts: stopped for most of the time."""
+
+    def __init__(self, daemons):
+        self.daemons, self.ended = daemons, False
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
+        while not self.ended:
+            for sig, seconds in ((signal.SIGSTOP, 0.03), (signal.SIGCONT, 0.015)):
+                for d in self.daemons:
+                    os.kill(d.pid, sig)
+                time.sleep(seconds)
+
+    def __enter__(self):
+        self.thread.start()
+
+    def __exit__(self, *_):
+        self.ended = True
+        self.thread.join()
+
+
+def what_to_ask(folder):
+    """Path -> text, as one process says it that reads the same files from the disk."""
+    q, want = daemon.query, {}
     for i in range(RUNS):
         for path in (['/api/v1/window?' + q(run='run%d' % i, host='host-%d' % h, px=600, wait='all') for h in range(HOSTS)] +
-                     ['/api/v1/report?' + q(run='run%d' % i, tool=t) for t in ('overview_page', 'hlo_stats')]):
+                     ['/api/v1/report?' + q(run='run%d' % i, tool=t) for t in ('overview_page', 'hlo_stats')] +
+                     [daemon.COMPAT + '/data?' + q(run='run%d' % i, tag='trace_viewer@', resolution=500)]):
             want[path] = None
-    alone = daemon.Daemon('--logdir', root)
+    alone = daemon.Daemon('--logdir', folder)
     for path in want:
         want[path] = text_of(alone.get(path, GZIP))
     alone.stop()
-    fleet = Fleet(root, tmp_path)
+    return want
+
+
+def grow_from_a_faulty_store(fleet, load, store):
+    """Who comes has everything to load, and the store does all that it may do wrong."""
+    store.faults.set({'latency_ms': 5, 'rules': [
+        {'match': LIST, 'status': 429, 'retry_after': '0', 'times': 2}, {'match': LIST, 'drop': True, 'times': 2},
+        {'match': MEDIA, 'status': 503, 'times': 3}, {'match': MEDIA, 'reset_after': 2000, 'times': 3},
+        {'match': MEDIA, 'short_after': 3000, 'times': 3}, {'match': MEDIA, 'drop': True, 'times': 3},
+        {'match': MEDIA, 'trickle': 400000, 'times': 10}]})
+    for i in (1, 2, 3):
+        fleet.add(i)
+    fleet.settled()
+    wait_for(lambda: not any(r['times'] for r in store.faults.rules if MEDIA in r['match']) or load.wrong, 30)
+    load.went_on()
+
+
+def slow_shards_and_a_hot_profile(fleet, want):
+    """What many look at at once gets copies, which say the same."""
+    hot = next(iter(want))
+    with Slow(list(fleet.shards.values())):
+        crowd = Load(fleet, {hot: want[hot]}, threads=24)
+        try:
+            wait_for(lambda: fleet.metric('hot_copies_total') and fleet.metric('hot_asks_total') > 5 or crowd.wrong, 30)
+        finally:
+            crowd.end()
+    assert not crowd.wrong, crowd.wrong[:3]
+
+
+def nothing_that_is_loaded_needs_the_store(fleet, load, store, want):
+    for front in fleet.frontends:
+        for path in want:
+            assert front.get(path, GZIP).status == 200
+    store.faults.set({'rules': [{'match': '.', 'status': 503, 'times': 10 ** 9}]})
+    load.went_on(2 * len(want))
+    store.faults.clear()
+
+
+def test_no_request_is_lost_while_shards_come_go_die_and_hang(tmp_path):
+    for i in range(RUNS):
+        daemon.generate(tmp_path / 'buckets' / 'pool', 'run%d' % i, '--hosts', str(HOSTS), '--steps', '4', '--seed', str(i))
+    want = what_to_ask(tmp_path / 'buckets' / 'pool')
+    store = fake_store.Fake(str(tmp_path / 'buckets')).start()
+    fleet = Fleet(tmp_path, store)
     load = Load(fleet, want)
     try:
         load.went_on()
-        for i in (1, 2, 3):
-            fleet.add(i)
-        fleet.settled()
-        load.went_on()
+        grow_from_a_faulty_store(fleet, load, store)
+        slow_shards_and_a_hot_profile(fleet, want)
+        nothing_that_is_loaded_needs_the_store(fleet, load, store, want)
         fleet.shards[2].stop(signal.SIGKILL)  # and is in the list for a while
         load.went_on()
         fleet.shards.pop(2)
@@ -140,9 +215,8 @@ def test_no_request_is_lost_while_shards_come_go_die_and_hang(tmp_path):
         os.kill(fleet.shards[1].pid, signal.SIGSTOP)
         load.went_on(40)
         os.kill(fleet.shards[1].pid, signal.SIGCONT)
-        old = fleet.frontends[0]
-        old_retries = old.api('status').json()['retries']
-        fleet.frontends[0] = fleet.front()
+        retries = fleet.metric('ask_retries_total')
+        old, fleet.frontends[0] = fleet.frontends[0], fleet.front()
         assert old.stop() == 0
         load.went_on()
         for i in (3, 2, 0):
@@ -150,7 +224,7 @@ def test_no_request_is_lost_while_shards_come_go_die_and_hang(tmp_path):
             load.went_on()
         load.end()
         assert not load.wrong, load.wrong[:3]
-        assert sum(f.api('status').json()['retries'] for f in fleet.frontends) + old_retries > 0
+        assert retries > 0
         # What was held for requests is given back: no more files than members, clients and the watch need.
         for d in fleet.frontends + list(fleet.shards.values()):
             wait_for(lambda d=d: len(os.listdir('/proc/%d/fd' % d.pid)) < 120)
@@ -159,3 +233,5 @@ def test_no_request_is_lost_while_shards_come_go_die_and_hang(tmp_path):
     finally:
         load.end()
         fleet.stop()
+        store.shutdown()
+        store.server_close()
