@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/net/client_int.h"
+#include "lib/net/direct.h"
 
 #define CONNECT_MS 10000
 #define STALL_MS 15000
@@ -17,29 +18,25 @@
 #define CONNECTIONS_KEPT 256L
 #define CONNECTION_AGE_S 55L /* servers and balancers close idle ones after a minute */
 #define RECEIVE_BYTES 262144L
-#define DIRECT_RECEIVE_BYTES 65536L
-#define SPARE_MAX 64
 
 struct net_client {
     struct xp_loop *loop;
     pthread_t thread;
     CURLM *multi;
     uv_timer_t timer;
+    struct direct *direct;
     struct net_call *calls; /* that run */
-    pthread_mutex_t lock;   /* the next two */
-    CURL *spare[SPARE_MAX]; /* what is set for any direct POST is set */
-    size_t n_spare;
 };
 
 struct net_call {
     _Atomic int refs;
     struct net_client *client;
     struct net_call *next, **link;
+    struct direct_call *direct; /* without libcurl; NULL: with it */
     CURL *easy;
     struct curl_slist *headers;
     struct net_request r; /* url, method and headers are not kept */
     bool running, cancelled, paused;
-    bool alike; /* its handle may serve another call that is */
     char why[CURL_ERROR_SIZE];
 };
 
@@ -56,36 +53,13 @@ static int shared_users;
 
 /* --- the end of a call --- */
 
-/* Making a handle and setting two dozen options takes longer than what libcurl does for a call, so
- * that those of calls between our own processes are used again. */
-static CURL *take_spare(struct net_client *c)
-{
-    pthread_mutex_lock(&c->lock);
-    CURL *e = c->n_spare ? c->spare[--c->n_spare] : NULL;
-    pthread_mutex_unlock(&c->lock);
-    return e;
-}
-
-static bool keep_spare(struct net_client *c, CURL *e)
-{
-    curl_easy_setopt(e, CURLOPT_HTTPHEADER, NULL);
-    curl_easy_setopt(e, CURLOPT_ERRORBUFFER, NULL);
-    curl_easy_setopt(e, CURLOPT_POSTFIELDS, NULL);
-    pthread_mutex_lock(&c->lock);
-    bool room = c->n_spare < SPARE_MAX;
-    if (room)
-        c->spare[c->n_spare++] = e;
-    pthread_mutex_unlock(&c->lock);
-    return room;
-}
-
 static void call_unref(void *ctx)
 {
     struct net_call *call = ctx;
     if (atomic_fetch_sub(&call->refs, 1) > 1)
         return;
-    if (!call->alike || !keep_spare(call->client, call->easy))
-        curl_easy_cleanup(call->easy);
+    direct_free(call->direct);
+    curl_easy_cleanup(call->easy);
     curl_slist_free_all(call->headers);
     free(call);
 }
@@ -104,20 +78,35 @@ static enum xp_status status_of(CURLcode rc)
     }
 }
 
-static void finish(struct net_call *call, CURLcode rc)
+static void end_call(struct net_call *call, enum xp_status status, const char *why)
 {
-    struct net_answer a = {.status = status_of(rc), .call = call};
-    if (call->cancelled)
-        a.status = XP_CANCELLED;
+    struct net_answer a = {.status = call->cancelled ? XP_CANCELLED : status, .call = call};
     a.code = net_code(call);
-    a.why = call->why[0] ? call->why : curl_easy_strerror(rc);
+    a.why = why;
     call->running = false;
     *call->link = call->next;
     if (call->next)
         call->next->link = call->link;
-    curl_multi_remove_handle(call->client->multi, call->easy);
     call->r.done(call->r.ctx, &a);
     call_unref(call);
+}
+
+static void finish(struct net_call *call, CURLcode rc)
+{
+    curl_multi_remove_handle(call->client->multi, call->easy);
+    end_call(call, status_of(rc), call->why[0] ? call->why : curl_easy_strerror(rc));
+}
+
+/* Wherever it has got to. */
+static void abort_call(struct net_call *call)
+{
+    call->cancelled = true;
+    if (call->direct) {
+        direct_abort(call->direct);
+        end_call(call, XP_CANCELLED, "it is not wanted any more");
+    } else {
+        finish(call, CURLE_ABORTED_BY_CALLBACK);
+    }
 }
 
 static void finish_done(struct net_client *c)
@@ -224,11 +213,11 @@ static struct net_client *client_new(void)
     struct net_client *c = calloc(1, sizeof *c);
     sigset_t all, was;
     XP_ASSERT(c && curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
-    pthread_mutex_init(&c->lock, NULL);
     c->loop = xp_loop_new();
     c->multi = curl_multi_init();
     XP_ASSERT(c->multi && uv_timer_init(xp_loop_uv(c->loop), &c->timer) == 0);
     c->timer.data = c;
+    c->direct = direct_open(xp_loop_uv(c->loop));
     curl_multi_setopt(c->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
     curl_multi_setopt(c->multi, CURLMOPT_SOCKETDATA, c);
     curl_multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, on_wait);
@@ -245,10 +234,10 @@ static struct net_client *client_new(void)
 static void end(void *ctx)
 {
     struct net_client *c = ctx;
-    while (c->calls) {
-        c->calls->cancelled = true;
-        finish(c->calls, CURLE_ABORTED_BY_CALLBACK);
-    }
+    while (c->calls)
+        abort_call(c->calls);
+    direct_close(c->direct);
+    c->direct = NULL;
     curl_multi_cleanup(c->multi);
     c->multi = NULL;
     uv_close((uv_handle_t *)&c->timer, NULL);
@@ -260,9 +249,6 @@ static void client_free(struct net_client *c)
     xp_loop_post(c->loop, end, c);
     pthread_join(c->thread, NULL);
     xp_loop_free(c->loop);
-    while (c->n_spare)
-        curl_easy_cleanup(c->spare[--c->n_spare]);
-    pthread_mutex_destroy(&c->lock);
     free(c);
 }
 
@@ -293,6 +279,8 @@ void net_client_close(struct net_client *c)
 int net_code(struct net_call *call)
 {
     long code = 0;
+    if (call->direct)
+        return direct_code(call->direct);
     curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &code);
     return (int)code;
 }
@@ -300,6 +288,8 @@ int net_code(struct net_call *call)
 const char *net_header(struct net_call *call, const char *name)
 {
     struct curl_header *h;
+    if (call->direct)
+        return direct_field(call->direct, name);
     if (curl_easy_header(call->easy, name, 0, CURLH_HEADER, -1, &h) != CURLHE_OK)
         return NULL;
     return h->value;
@@ -356,36 +346,6 @@ static int close_counted(void *ctx, curl_socket_t fd)
     return close(fd);
 }
 
-/* Calls between our own processes: one handle serves any of them after another. */
-static bool is_alike(const struct net_request *r)
-{
-    return r->direct && !r->ca_file && !r->connections && strcmp(r->method, "POST") == 0;
-}
-
-/* What calls that are alike have in common. */
-static void set_kind(CURL *e, const struct net_request *r)
-{
-    curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(e, CURLOPT_USERAGENT, "xprofd");
-    curl_easy_setopt(e, CURLOPT_BUFFERSIZE, is_alike(r) ? DIRECT_RECEIVE_BYTES : RECEIVE_BYTES);
-    curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
-    curl_easy_setopt(e, CURLOPT_MAXAGE_CONN, CONNECTION_AGE_S);
-    curl_easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, SLOW_BYTES_S);
-    if (r->direct)
-        curl_easy_setopt(e, CURLOPT_NOPROXY, "*");
-    if (r->ca_file)
-        curl_easy_setopt(e, CURLOPT_CAINFO, r->ca_file);
-    if (r->connections) {
-        curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, open_counted);
-        curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, r->connections);
-        curl_easy_setopt(e, CURLOPT_CLOSESOCKETFUNCTION, close_counted);
-        curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, r->connections);
-    }
-}
-
 static bool set_up(struct net_call *call, const struct net_request *r)
 {
     CURL *e = call->easy;
@@ -396,28 +356,46 @@ static bool set_up(struct net_call *call, const struct net_request *r)
     curl_easy_setopt(e, CURLOPT_HTTPHEADER, call->headers);
     curl_easy_setopt(e, CURLOPT_PRIVATE, call);
     curl_easy_setopt(e, CURLOPT_ERRORBUFFER, call->why);
+    curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(e, CURLOPT_WRITEDATA, call);
+    curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(e, CURLOPT_USERAGENT, "xprofd");
+    curl_easy_setopt(e, CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
+    curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(e, CURLOPT_MAXAGE_CONN, CONNECTION_AGE_S);
     curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS,
                      (long)(r->connect_ms ? r->connect_ms : CONNECT_MS));
+    curl_easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, SLOW_BYTES_S);
     curl_easy_setopt(e, CURLOPT_LOW_SPEED_TIME, (long)((stall_ms + 999) / 1000));
     curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)r->total_ms);
+    if (r->direct)
+        curl_easy_setopt(e, CURLOPT_NOPROXY, "*");
+    if (r->ca_file)
+        curl_easy_setopt(e, CURLOPT_CAINFO, r->ca_file);
+    if (r->connections) {
+        curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, open_counted);
+        curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, r->connections);
+        curl_easy_setopt(e, CURLOPT_CLOSESOCKETFUNCTION, close_counted);
+        curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, r->connections);
+    }
     return true;
 }
 
-/* A handle for the call; false: there is none, or the request cannot be one. */
-static bool get_handle(struct net_call *call, const struct net_request *r)
+static bool on_direct_body(void *ctx, struct xp_span bytes)
 {
-    call->alike = is_alike(r);
-    call->easy = call->alike ? take_spare(call->client) : NULL;
-    if (!call->easy) {
-        call->easy = curl_easy_init();
-        if (!call->easy) {
-            call->alike = false;
-            return false;
-        }
-        set_kind(call->easy, r);
-    }
-    return set_up(call, r);
+    struct net_call *call = ctx;
+    if (!call->r.body_fn || call->r.body_fn(call->r.ctx, call, bytes))
+        return true;
+    if (call->paused)
+        direct_pause(call->direct);
+    return false;
+}
+
+static void on_direct_end(void *ctx, enum xp_status status, const char *why)
+{
+    end_call(ctx, status, why);
 }
 
 static void begin(void *ctx)
@@ -430,11 +408,17 @@ static void begin(void *ctx)
     if (call->next)
         call->next->link = &call->next;
     c->calls = call;
-    if (!c->multi || curl_multi_add_handle(c->multi, call->easy) != CURLM_OK)
+    if (call->direct && !c->direct)
+        abort_call(call);
+    else if (call->direct)
+        direct_begin(c->direct, call->direct);
+    else if (!c->multi || curl_multi_add_handle(c->multi, call->easy) != CURLM_OK)
         finish(call, CURLE_OUT_OF_MEMORY);
     else
         act(c, CURL_SOCKET_TIMEOUT, 0); /* at once, and not by a timer in the loop's next turn */
 }
+
+static const struct direct_calls by_direct = {on_direct_body, on_direct_end};
 
 struct net_call *net_start(struct net_client *c, const struct net_request *r)
 {
@@ -447,7 +431,11 @@ struct net_call *net_start(struct net_client *c, const struct net_request *r)
     call->r.url = call->r.method = NULL;
     call->r.headers = NULL;
     call->r.ca_file = NULL;
-    if (!get_handle(call, r)) {
+    if (direct_fits(r))
+        call->direct = direct_new(r, &by_direct, call);
+    if (!call->direct)
+        call->easy = curl_easy_init();
+    if (!call->direct && (!call->easy || !set_up(call, r))) {
         call_unref(call);
         return NULL;
     }
@@ -458,10 +446,8 @@ struct net_call *net_start(struct net_client *c, const struct net_request *r)
 static void cancel(void *ctx)
 {
     struct net_call *call = ctx;
-    if (call->running) {
-        call->cancelled = true;
-        finish(call, CURLE_ABORTED_BY_CALLBACK);
-    }
+    if (call->running)
+        abort_call(call);
     call_unref(call);
 }
 
@@ -480,7 +466,10 @@ static void resume(void *ctx)
 {
     struct net_call *call = ctx;
     struct net_client *c = call->client;
-    if (call->running && call->paused) {
+    if (call->running && call->paused && call->direct) {
+        call->paused = false;
+        direct_resume(call->direct);
+    } else if (call->running && call->paused) {
         call->paused = false;
         curl_easy_pause(call->easy, CURLPAUSE_CONT); /* body_fn may be called from here */
         act(c, CURL_SOCKET_TIMEOUT, 0);
@@ -498,6 +487,10 @@ void net_each_header(struct net_call *call, void (*fn)(void *ctx, const char *, 
                      void *ctx)
 {
     struct curl_header *h = NULL;
+    if (call->direct) {
+        direct_each_field(call->direct, fn, ctx);
+        return;
+    }
     while ((h = curl_easy_nextheader(call->easy, CURLH_HEADER, -1, h)))
         fn(ctx, h->name, h->value);
 }

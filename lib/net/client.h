@@ -1,5 +1,5 @@
 /* lib/net/client.h - requests to other servers over HTTP/1.1: libcurl on a thread and loop of its
- * own.
+ * own, and beside it our own short way (direct.h) for what our processes ask of each other.
  *
  * The process has one client; connections are kept and used again. HTTP/2 is left alone on
  * purpose: streams of one connection starve each other when one is slow.
@@ -43,7 +43,8 @@ struct net_request {
     uint32_t connect_ms; /* 0: 10 s */
     uint32_t stall_ms;   /* less than 4 kB/s for that long ends it; 0: 15 s */
     uint32_t total_ms;   /* 0: no limit */
-    bool direct;         /* past the proxies that the environment names */
+    bool direct;         /* past the proxies that the environment names; a POST to an address in
+                          * numbers then goes without libcurl, and may be made twice (direct.h) */
     const char *ca_file; /* https: who is trusted instead of the system's; NULL: those */
     /* Counts the connections that are open because such calls opened them; lives as long as the
      * process. May be NULL. */
