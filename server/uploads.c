@@ -15,6 +15,7 @@
 #include "lib/auth/secret.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
+#include "lib/base/hex.h"
 #include "lib/base/log.h"
 
 #define RUN_PREFIX "upload-"
@@ -264,8 +265,7 @@ static void draw_name(char run[UPLOAD_RUN_N + 1])
     size_t n = sizeof RUN_PREFIX - 1;
     memcpy(run, RUN_PREFIX, n);
     xp_secret_random(bytes, sizeof bytes);
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(run + n + 2 * i, 3, "%02x", bytes[i]);
+    xp_hex(bytes, sizeof bytes, run + n);
 }
 
 static enum xp_status admit(struct uploads *u, uint64_t bytes, struct xp_error *err)

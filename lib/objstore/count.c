@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-const char *const xp_store_calls[XP_CALLS] = {"list", "stat", "read", "write"};
+const char *const xp_store_calls[XP_CALLS] = {"list", "stat", "read", "write", "token"};
 
 /* Words behind codes; of the codes that are not here "other" stands for all. */
 enum { OTHER = XP_OUTCOMES - 4, NONE, CUT, LEFT };

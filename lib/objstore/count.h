@@ -15,7 +15,14 @@
 
 #include "lib/base/status.h"
 
-enum xp_store_call { XP_CALL_LIST, XP_CALL_STAT, XP_CALL_READ, XP_CALL_WRITE, XP_CALLS };
+enum xp_store_call {
+    XP_CALL_LIST,
+    XP_CALL_STAT,
+    XP_CALL_READ,
+    XP_CALL_WRITE,
+    XP_CALL_TOKEN, /* of whoever hands out credentials for them */
+    XP_CALLS
+};
 
 #define XP_OUTCOMES 24
 #define XP_STORE_BOUNDS 12

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "lib/base/clock.h"
+#include "lib/objstore/count.h"
 #include "lib/objstore/gcs_int.h"
 
 #define SCOPE_READ "https://www.googleapis.com/auth/devstorage.read_only"
@@ -265,7 +266,11 @@ static enum xp_status ask(struct net_client *net, const struct net_request *r, c
         struct net_reply reply;
         if (i)
             nanosleep(&(struct timespec){.tv_nsec = 100000000L << i}, NULL);
+        uint64_t began = xp_now_ns();
         status = net_fetch(net, r, ANSWER_MAX, &reply, NULL);
+        store_count_call(XP_CALL_TOKEN, status, reply.code, xp_now_ns() - began);
+        if (i)
+            store_count_retry(XP_CALL_TOKEN);
         bool again = retry_may_pass(status, reply.code);
         char *flavor = metadata ? net_reply_header(&reply, "metadata-flavor") : NULL;
         if (status != XP_OK)

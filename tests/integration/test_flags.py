@@ -1,5 +1,6 @@
 """The command line: what it refuses, with which exit code and sentence; ports; sources."""
 import os
+import re
 import socket
 import subprocess
 
@@ -159,6 +160,19 @@ def test_flag_wins_over_environment_and_that_over_the_file(tmp_path):
     assert printed('/c', env={'XPROFD_PORT': 'tcp://10.0.0.1:80'})['port'] == [('-', 'default')]  # of a Service
     c = printed('/c', file=file, tmp=tmp_path)
     assert c['logdir'] == [('-', 'default')]  # a bare word is the place; the file's are not added to it
+
+
+def test_every_option_is_in_the_docs():
+    page = ''
+    for folder, _, files in [(daemon.ROOT, None, ['README.md']), *os.walk(os.path.join(daemon.ROOT, 'docs'))]:
+        for name in (f for f in files if f.endswith('.md')):
+            with open(os.path.join(folder, name), encoding='utf8') as f:
+                page += f.read()
+    _, text, _ = daemon.run_to_end('--help')
+    options = set(re.findall(r'^ +--([a-z0-9-]+)', text, re.M)) - {'version'}
+    assert len(options) > 50 and not [o for o in sorted(options) if not re.search(r'--%s\b' % o, page)]
+    printed_ones = set(printed('/c')) - {'config'}
+    assert printed_ones <= options and options - printed_ones <= {'help', 'config', 'print-config'}
 
 
 def test_wrong_configuration_is_told_with_its_line(tmp_path):

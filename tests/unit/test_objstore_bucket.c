@@ -500,7 +500,7 @@ static void every_attempt_is_counted_by_what_came_of_it(void **state)
         if (outcomes(&now, once[i].call, once[i].outcome) !=
             outcomes(&was, once[i].call, once[i].outcome) + 1)
             fail_msg("%s %s", xp_store_calls[once[i].call], once[i].outcome);
-    for (int c = 0; c < XP_CALLS; c++) {
+    for (int c = 0; c < XP_CALL_TOKEN; c++) {
         assert_int_equal(timed(&now, c) - timed(&was, c), 2);
         assert_int_equal(now.calls[c].retries - was.calls[c].retries, c == XP_CALL_STAT ? 0 : 1);
     }
