@@ -159,6 +159,19 @@ def test_links_are_made_only_for_what_is_there_and_allowed(server):
         assert r.status == 400, (body[:40], r)
 
 
+def test_pages_of_other_sites_make_and_revoke_no_link(server):
+    kept, body = made(server), json.dumps({'run': 'sample', 'view': VIEW})
+    json_type, own = {'content-type': 'application/json'}, {'origin': 'http://127.0.0.1:%d' % server.port}
+    where = '/p/open/api/v1/links'
+    for headers in ({'content-type': 'text/plain'}, {'content-type': 'application/x-www-form-urlencoded'}, {},
+                    dict(json_type, origin='https://evil.example'), dict(json_type, **{'sec-fetch-site': 'cross-site'})):
+        assert server.request('POST', where, headers, body).status == 403, headers
+        if headers.get('content-type') == 'application/json':
+            assert server.request('DELETE', where + '?run=sample&id=' + kept['id'], headers).status == 403, headers
+    assert server.get('/p/open/' + kept['url']).status == 303
+    assert server.request('POST', where, dict(json_type, **own), body).status == 201
+
+
 def test_links_of_a_run_are_listed_and_revoked_singly(server):
     run = 'other'
     view = 'trace?run=other'
