@@ -220,6 +220,12 @@ static void unit_row(void *ctx, uint64_t i, struct report_cell *c)
     c[9] = report_of_text(xp_span_str(u->m->unit));
 }
 
+/* "No MXU Busy": how long none of them worked. */
+static bool counts_rest(const struct tpu_metric *m)
+{
+    return strncmp(m->name, "No ", 3) == 0;
+}
+
 /* More than all there was is said of counters that are not of one span: no word about these. */
 static void say_busiest(struct report *r, const struct unit *v, size_t n)
 {
@@ -229,7 +235,7 @@ static void say_busiest(struct report *r, const struct unit *v, size_t n)
         const struct tpu_metric *m = v[i].m;
         if (m->peak > 0 && m->achieved > m->peak)
             above++;
-        else if (m->peak > 0 &&
+        else if (m->peak > 0 && !counts_rest(m) &&
                  (!most || m->achieved / m->peak > most->m->achieved / most->m->peak))
             most = &v[i];
     }

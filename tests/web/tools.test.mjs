@@ -1,15 +1,17 @@
 // The pages of tools: on the sample profiles with the real server, and on reports made here.
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Logdir, missing, openPage, realProfile, shots, startBrowser, startServer, waitFor } from "./harness.mjs";
+import { inkOf, Logdir, missing, openPage, realProfile, shots, startBrowser, startServer, waitFor } from "./harness.mjs";
+import { decode, difference, encodeSmall } from "./png.mjs";
 import { MARKUP, plainProfile } from "./profile.mjs";
 import { bufferTable, everything, opTable } from "./reports.mjs";
 
 const reason = missing();
 const web = join(dirname(fileURLToPath(import.meta.url)), "../../web");
+const goldens = join(dirname(fileURLToPath(import.meta.url)), "goldens");
 const axe = join(web, "node_modules/axe-core/axe.min.js");
 const SAMPLES = {
   synth_tpu_train: ["tpu-worker-0", "tpu-worker-1"], synth_gpu_train: ["gpu-0"], synth_inference: ["serving-0"], synth_megascale: ["slice-0", "slice-1"],
@@ -490,6 +492,52 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     await waitFor("the page changed", () => page.url().includes("roofline_model"));
     assert.deepEqual(await check(), []);
     await close();
+  });
+
+  // XPROFD_GOLDENS=all takes every page in both themes, else each in one of them and the timeline in
+  // both; =update writes tests/web/goldens anew: look at them before they are kept.
+  test("pages look as their goldens do, in both themes", async (t) => {
+    const DIFFERENT = 0.1; // of the blocks with something in them; a page that moved by eight pixels is more
+    const pages = {
+      runs: [`?q=${PLAIN}`, ".runs tbody tr"], overview: [`overview_page?run=${PLAIN}`, ".tool-page[aria-busy=false] .tile"], ops: [`hlo_stats?run=${PLAIN}&q=name`, ".data tbody tr"],
+      timeline: [`trace?run=${PLAIN}&host=w-0`, ".drawing canvas"], compare: [`compare?a=${PLAIN}&b=${PLAIN}`, ".waterfall"],
+    };
+    mkdirSync(goldens, { recursive: true });
+    const wrong = [];
+    for (const colorScheme of ["light", "dark"]) {
+      const { page, close } = await openWith(fixed({ rows: 12 }), { colorScheme, viewport: { width: 900, height: 560 }, reducedMotion: "reduce", locale: "en-GB", timezoneId: "UTC" });
+      await page.addInitScript(() => {
+        document.documentElement.style.setProperty("--font", '"DejaVu Sans"');
+        document.documentElement.style.setProperty("--mono", '"DejaVu Sans Mono"');
+      });
+      for (const [name, [path, sign]] of Object.entries(pages)) {
+        if (!process.env.XPROFD_GOLDENS && name !== "timeline" && (colorScheme === "dark") !== ["ops", "compare"].includes(name)) continue;
+        await page.goto(base + path);
+        await page.waitForSelector(sign);
+        if (name === "timeline") await waitFor("it is drawn", async () => (await inkOf(page)).saturated > 1000);
+        const fonts = await page.evaluate(() => {
+          const g = new OffscreenCanvas(1, 1).getContext("2d");
+          const width = (font) => ((g.font = `20px ${font}`), g.measureText("Which ops waste the most?").width);
+          return ["DejaVu Sans", "DejaVu Sans Mono"].every((f) => width(`"${f}", serif`) !== width("serif"));
+        });
+        if (!fonts) {
+          await close();
+          return t.skip("the fonts of the goldens, DejaVu, are not installed");
+        }
+        // What is another one each time.
+        await page.evaluate(() => document.querySelectorAll(".when, .ago, .page-head code, .status, .runs .get, .runs .figure, .runs .na").forEach((e) => (e.style.visibility = "hidden")));
+        const png = await page.screenshot({ animations: "disabled", caret: "hide" });
+        const file = join(goldens, `${name}-${colorScheme}.png`);
+        if (process.env.XPROFD_GOLDENS === "update") writeFileSync(file, encodeSmall(decode(png)));
+        const share = existsSync(file) ? difference(decode(png), decode(readFileSync(file))) : 1;
+        if (share > DIFFERENT) {
+          writeFileSync(join(shots, `golden-${name}-${colorScheme}.png`), png);
+          wrong.push(`${name}, ${colorScheme}: ${(100 * share).toFixed(1)} % differ; what was seen: build/screenshots/golden-${name}-${colorScheme}.png`);
+        }
+      }
+      await close();
+    }
+    assert.deepEqual(wrong, []);
   });
 
   test("axe finds nothing on any of the pages, in both themes", { skip: !existsSync(axe) && "axe-core is not installed" }, async () => {

@@ -46,6 +46,13 @@ test("amounts compare with units, and what has no value is neither more nor less
   expect(find("self:n/a")).toEqual(["copy.1"]);
 });
 
+test("a word between slashes is a regular expression, and a broken one is said", () => {
+  expect(find("op:/^(fusion|copy)\\.\\d$/")).toEqual(["fusion.2", "copy.1"]);
+  expect(find("-/fusion/")).toEqual(["copy.1", "all-reduce.3"]);
+  expect(parseFilter("/a(/", columns).errors[0]).toMatch(/no regular expression/);
+  expect(find("jit(f)/jit(main)/")).toEqual([]);
+});
+
 test("what is not understood is said, and a name with a colon is a name", () => {
   expect(parseFilter("speed>10us", columns).errors).toEqual(["no column “speed”"]);
   expect(parseFilter("self>fast", columns).errors[0]).toMatch(/no amount/);

@@ -11,6 +11,7 @@ import { shorten } from "./xy";
 
 const LABELS = 150;
 const TOP = 22;
+const LETTER = 6.2; // px
 const MAX_ROW = 26;
 const MIN_ROW = 3;
 
@@ -87,7 +88,8 @@ export function HeatMap({ s, onRow, onSpan }: {
   const here = at.value;
   const name = here ? s.names[rows[here.row]!]! : "";
   const value = here ? m.values[rows[here.row]! * m.columns + here.column]! : NaN;
-  const ticks = Math.max(1, Math.ceil(m.columns / Math.max(1, Math.floor(inner / 56))));
+  const longest = s.points.reduce((n, p) => Math.max(n, show(p[0], s.x.unit).length), 0);
+  const ticks = Math.max(1, Math.ceil(m.columns / Math.max(1, Math.floor(inner / Math.max(56, longest * LETTER + 12)))));
   return (
     <figure class="chart heat" aria-label={s.title}>
       <div class="legend-row">
@@ -101,7 +103,7 @@ export function HeatMap({ s, onRow, onSpan }: {
         <label class="row">Order
           <select value={order.value} onChange={(e) => (order.value = e.currentTarget.value as Order)}>
             <option value="name">by name</option>
-            <option value="late">slowest first</option>
+            <option value="late">{s.y.unit === "ps" ? "slowest first" : "most first"}</option>
           </select>
         </label>
       </div>

@@ -111,13 +111,14 @@ export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, 
           ))}
           <text class="axis" x={LEFT} y={height - 5}>{y.label}</text>
           <text class="axis" x={LEFT + inner} y={height - 5} text-anchor="end">{`${x.label}${x.unit ? `, ${x.unit === "flop/byte" ? "FLOP/B" : x.unit}` : ""}`}</text>
-          {roofs.map((r, i) => <RoofLine key={r.name} r={r} i={i} slope={slopes[i]!} name={names[i]!} above={roofs.every((o) => o.slope <= r.slope)} ax={ax} ay={ay} inverse={inverse} sx={sx} sy={sy} />)}
+          {roofs.map((r, i) => <RoofLine key={r.name} r={r} i={i} slope={slopes[i]!} ax={ax} ay={ay} sx={sx} sy={sy} />)}
           {seen.map((d) => (
             <circle
               key={d.key} class={`bubble ${d.key === chosen ? "chosen" : ""} ${d === here ? "hover" : ""}`} cx={sx(d.x)} cy={sy(d.y)}
               r={radius(d.weight)} fill={colour(d.group)}
             />
           ))}
+          {roofs.map((r, i) => <RoofName key={r.name} r={r} i={i} turn={slopes[i]!.turn} name={names[i]!} above={roofs.every((o) => o.slope <= r.slope)} ax={ax} inverse={inverse} sx={sx} sy={sy} />)}
         </svg>
         {here && (
           <div class="chart-tip" role="status" style={{
@@ -196,15 +197,20 @@ function placeNames(roofs: readonly Roof[], slopes: readonly Slope[], sx: (v: nu
   return out;
 }
 
-/** Names stand below their roofs, where the others are not; that of the uppermost above it. */
-function RoofLine({ r, i, slope: { from, bend, turn }, name, above, ax, ay, inverse, sx, sy }: {
-  r: Roof; i: number; slope: Slope; name: number; above: boolean; ax: Box; ay: Box; inverse: (px: number) => number; sx: (v: number) => number; sy: (v: number) => number;
+function RoofLine({ r, i, slope: { from, bend }, ax, ay, sx, sy }: {
+  r: Roof; i: number; slope: Slope; ax: Box; ay: Box; sx: (v: number) => number; sy: (v: number) => number;
 }) {
   const points = [[from, r.slope > 0 ? from * r.slope : r.peak], [bend, r.slope > 0 ? bend * r.slope : r.peak], [ax.max, Math.min(r.peak, r.slope > 0 ? ax.max * r.slope : r.peak)]];
   const d = points.map(([a, b], k) => `${k ? "L" : "M"}${sx(a!).toFixed(1)} ${sy(Math.max(b!, ay.min)).toFixed(1)}`).join("");
+  return <path class={`roof-line r${i % 4}`} d={d} />;
+}
+
+/** Names stand below their roofs, where the others are not, and before the dots; that of the uppermost above it. */
+function RoofName({ r, i, turn, name, above, ax, inverse, sx, sy }: {
+  r: Roof; i: number; turn: number; name: number; above: boolean; ax: Box; inverse: (px: number) => number; sx: (v: number) => number; sy: (v: number) => number;
+}) {
   return (
-    <g>
-      <path class={`roof-line r${i % 4}`} d={d} />
+    <g class="roof-names">
       {!Number.isNaN(name) && (
         <text class="roof-text" x={0} y={0} text-anchor="middle" transform={`translate(${name} ${sy(inverse(name) * r.slope)}) rotate(${turn})`} dy={above ? -6 : 14}>{r.name}</text>
       )}

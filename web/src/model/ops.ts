@@ -10,6 +10,7 @@ export interface OpColumns {
   plane: number;
   duration: number;
   host: number;
+  event: number; // what events of the timeline are called, where that is not the op; < 0: none is
 }
 
 const find = (t: Pick<Table, "columns">, ...ids: string[]): number => {
@@ -20,7 +21,16 @@ const find = (t: Pick<Table, "columns">, ...ids: string[]): number => {
   return -1;
 };
 
-export function opColumns(t: Pick<Table, "columns">): OpColumns {
+type Named = Pick<Table, "columns"> & { id?: string };
+
+/** A kernel of a GPU, an op of the host's input or of the framework, the op that receives a transfer. */
+function eventColumn(t: Named): number {
+  if (find(t, "grid") >= 0) return find(t, "kernel");
+  if (find(t, "recv_done_stall") >= 0) return find(t, "recv_op");
+  return t.id === "input_ops" ? find(t, "op") : find(t, "operation");
+}
+
+export function opColumns(t: Named): OpColumns {
   const named = find(t, "op", "hlo_op", "hlo_op_name", "op_name");
   const typed = t.columns.findIndex((c) => c.type === "op");
   return {
@@ -30,6 +40,7 @@ export function opColumns(t: Pick<Table, "columns">): OpColumns {
     plane: find(t, "first_plane"),
     duration: find(t, "first_duration_ps", "duration_ps", "duration", "mean_time", "avg_time"),
     host: find(t, "first_host", "host"),
+    event: eventColumn(t),
   };
 }
 
@@ -44,6 +55,9 @@ export function opOf(row: readonly Cell[], c: OpColumns): OpId {
   // A buffer is called after its op and a place in the op's result: fusion.1{0}.
   return { op: c.op < 0 ? "" : text(row[c.op]).replace(/\{[\d,]*\}$/, ""), program: c.program < 0 ? "" : text(row[c.program]) };
 }
+
+/** Ops of the framework are called by the last part of their path there. */
+export const eventOf = (row: readonly Cell[], c: OpColumns): string => (c.event < 0 ? "" : text(row[c.event]).split("/").pop()!);
 
 export function sameOp(a: OpId, b: OpId): boolean {
   return a.op !== "" && a.op === b.op && (a.program === "" || b.program === "" || a.program === b.program);

@@ -22,7 +22,7 @@ export function isNumeric(c: Column): boolean {
   return c.type === "number" || c.type === "bytes";
 }
 
-/* --- filter: word -word col:word col>10us "two words" --- */
+/* --- filter: word -word col:word col>10us "two words" /regular.*expression/ --- */
 
 type Operator = ":" | "=" | ">" | "<" | ">=" | "<=";
 
@@ -32,6 +32,7 @@ export interface Term {
   op: Operator;
   text: string; // folded
   amount: number;
+  pattern: RegExp | null; // /such/
 }
 
 export interface Filter {
@@ -59,6 +60,17 @@ export function findColumn(columns: readonly Column[], name: string): number {
   return -1;
 }
 
+/** /core_[0-3]/ is a regular expression; null: a plain word. */
+function patternOf(word: string, errors: string[]): RegExp | null {
+  if (word.length < 3 || !word.startsWith("/") || !word.endsWith("/")) return null;
+  try {
+    return new RegExp(word.slice(1, -1), "i");
+  } catch {
+    errors.push(`“${word}” is no regular expression`);
+    return null;
+  }
+}
+
 export function parseFilter(text: string, columns: readonly Column[]): Filter {
   const terms: Term[] = [];
   const errors: string[] = [];
@@ -84,7 +96,8 @@ export function parseFilter(text: string, columns: readonly Column[]): Filter {
       errors.push(`“${word}” is no amount${unit ? ` in ${unit}` : ""}`);
       continue;
     }
-    terms.push({ column, not: m[1] === "-", op, text: word.toLowerCase(), amount });
+    const pattern = op === ":" ? patternOf(word, errors) : null;
+    terms.push({ column, not: m[1] === "-", op, text: word.toLowerCase(), amount, pattern });
   }
   return { terms, errors };
 }
@@ -93,7 +106,7 @@ function holds(t: Term, cell: Cell | undefined, c: Column): boolean {
   if (t.op === ":") {
     if (cell === null || cell === undefined) return t.text === "n/a" || t.text === "null";
     const raw = typeof cell === "string" ? cell : isNumeric(c) ? `${show(cell, c.unit)} ${String(cell)}` : show(cell, c.unit);
-    return raw.toLowerCase().includes(t.text);
+    return t.pattern ? t.pattern.test(raw) : raw.toLowerCase().includes(t.text);
   }
   if (t.op === "=" && Number.isNaN(t.amount)) return cell !== null && show(cell, c.unit).toLowerCase() === t.text;
   const n = asNumber(cell);

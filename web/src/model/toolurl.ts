@@ -96,6 +96,7 @@ export interface Occurrence {
   host?: string; // of the profile; else the first that is chosen
   op?: string;
   program?: string;
+  event?: string; // what to look for, where that is not the op's name
   begin: Int | null;
   duration?: Int | null;
 }
@@ -111,7 +112,7 @@ export function timelineHref(root: string, s: ToolUrl, o: Occurrence): string {
     t = { t0: begin - air, t1: begin + length + air };
   }
   const op = o.op ?? "";
-  let href = formatTrace({ ...emptyTrace, run: s.run, host, t, q: op && quoted(op) });
+  let href = formatTrace({ ...emptyTrace, run: s.run, host, t, q: o.event || op ? quoted(o.event || op) : "" });
   if (op) href += `&op=${encode(op)}`;
   if (op && o.program) href += `&program=${encode(o.program)}`;
   href += rangeQuery(s);

@@ -117,6 +117,7 @@ const grammar: { keys: string; what: string }[] = [
   { keys: "category:loop", what: "the word in one column" },
   { keys: "self>10us", what: "amounts, with units: ns us ms s, KiB MiB GiB, %" },
   { keys: "\"two words\"", what: "as one" },
+  { keys: "/core_[0-3]/", what: "a regular expression; also column:/…/" },
 ];
 
 export function Help({ close }: { close: () => void }) {

@@ -123,6 +123,11 @@ function Tiles({ ra, rb, second = false }: { ra: Report; rb: Report; second?: bo
   );
 }
 
+/** By how much, of what it was: beyond a few times the factor. */
+function changed(factor: number): string {
+  return factor > 4 || factor < 0.25 ? `×${show(factor, "")}` : signed(factor - 1, "fraction");
+}
+
 function verdict(basis: Basis, totalA: number, totalB: number, parts: readonly Part[]): { text: string; tone: string } {
   const d = totalB - totalA;
   const what = basis.perStep ? "A step" : "The ops of a core";
@@ -132,7 +137,7 @@ function verdict(basis: Basis, totalA: number, totalB: number, parts: readonly P
   const word = biggest && size(biggest) >= Math.abs(d) / 2 ? "Most of it" : "The largest part";
   const takes = basis.perStep ? "takes" : "take";
   return {
-    text: `B is ${d > 0 ? "slower" : "faster"}: ${what.toLowerCase()} ${takes} ${show(Math.round(totalB), "ps")} instead of ${show(Math.round(totalA), "ps")} (${signed(d / totalA, "fraction")}).` +
+    text: `B is ${d > 0 ? "slower" : "faster"}: ${what.toLowerCase()} ${takes} ${show(Math.round(totalB), "ps")} instead of ${show(Math.round(totalA), "ps")} (${changed(totalB / totalA)}).` +
       (biggest ? ` ${word}: ${biggest.name}, ${signed(Math.round(biggest.b - biggest.a), "ps")}.` : ""),
     tone: d > 0 ? "bad" : "good",
   };
@@ -217,7 +222,7 @@ function Sums({ pairs, basis, totalA, totalB }: { pairs: readonly Pair[]; basis:
 /** Asked for when somebody wants them: the buffers of the program that ran longest in each. */
 function BuffersPart({ a, b, search }: { a: string; b: string; search: URLSearchParams }) {
   if (search.get("buffers") !== "1")
-    return <p><button type="button" class="button" onClick={() => write({ buffers: "1" }, true)}><Icon name="buffers" /> Compare the buffers of their programs</button></p>;
+    return <p class="part"><button type="button" class="button" onClick={() => write({ buffers: "1" }, true)}><Icon name="buffers" /> Compare the buffers of their programs</button></p>;
   return <Buffers a={a} b={b} search={search} />;
 }
 

@@ -8,7 +8,9 @@ import { BufferControls, BuffersPart } from "./buffers";
 import { FindingsPart, findingsOf, TopFindings } from "./findings";
 import { GraphControls, GraphPart, graphTables } from "./graph";
 import { programArgument } from "./modules";
+import { Questions } from "./questions";
 import { RooflinePart } from "./roofline";
+import { UnitsPart } from "./units";
 
 export interface Special {
   args?: (s: ToolUrl) => Record<string, string>; // for the server, besides those in the address
@@ -55,6 +57,8 @@ export const specials: Record<string, Special | undefined> = {
     controls: ({ s }) => <div class="controls"><Choice name="group_by" label="Group by" value={s.args["group_by"] || "category"} options={GROUPS} /></div>,
     treeTitle: (s) => `Ops by ${(GROUPS.find(([v]) => v === s.args["group_by"]) ?? GROUPS[0])[1].toLowerCase()}`,
   },
+  utilization_viewer: { afterSeries: (p) => <UnitsPart {...p} /> },
+  megascale_stats: { afterSeries: (p) => <Questions {...p} /> },
   perf_counters: {
     controls: ({ s }) => <div class="controls"><Choice name="zeros" label="Counters" value={s.args["zeros"] ?? ""} options={[["", "that are not 0"], ["1", "all"]]} /></div>,
   },
