@@ -145,6 +145,20 @@ static void print_table(FILE *f, const json_t *t)
 
 /* --- all of it --- */
 
+/* Which part of the run it is about: in words, and as the arguments that ask for it. */
+static void print_range(FILE *f, const json_t *range)
+{
+    if (!json_is_object(range))
+        return;
+    fputs("Range: ", f);
+    terminal_text(f, xp_span_str(text_at(range, "label")));
+    fprintf(f, " (t0=%lld t1=%lld", (long long)json_integer_value(json_object_get(range, "t0")),
+            (long long)json_integer_value(json_object_get(range, "t1")));
+    if (text_at(range, "steps")[0])
+        fprintf(f, " steps=%s", text_at(range, "steps"));
+    fputs(")\n", f);
+}
+
 static void print_missing(FILE *f, const json_t *missing)
 {
     for (size_t i = 0; i < json_array_size(missing); i++) {
@@ -173,6 +187,7 @@ void terminal_report(FILE *f, struct xp_span text)
     line(f, "", text_at(j, "title"));
     if (text_at(j, "verdict")[0])
         line(f, "", text_at(j, "verdict"));
+    print_range(f, json_object_get(j, "range"));
     print_missing(f, json_object_get(j, "missing_hosts"));
     if (json_array_size(metrics)) {
         fputc('\n', f);

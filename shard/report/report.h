@@ -209,6 +209,7 @@ struct report_points {
     const char *const *names; /* of the y */
     uint32_t nnames;
     uint64_t n;
+    uint64_t total; /* of what the n are a choice: the answer says that it is reduced; 0: of n */
     /* x and nnames of y. */
     void (*point)(void *ctx, uint64_t i, struct report_cell *x, struct report_cell *y);
     void *ctx;

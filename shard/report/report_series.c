@@ -99,8 +99,8 @@ void report_series(struct report *r, const struct report_points *s)
     for (uint64_t i = 0; !reduced && i < s->n; i++)
         write_point(&v, j, i);
     xp_json_arr_end(j);
-    xp_json_key(j, "total_points"), xp_json_u64(j, s->n);
-    xp_json_key(j, "reduced"), xp_json_bool(j, reduced);
+    xp_json_key(j, "total_points"), xp_json_u64(j, s->total > s->n ? s->total : s->n);
+    xp_json_key(j, "reduced"), xp_json_bool(j, reduced || s->total > s->n);
     xp_json_obj_end(j);
 }
 

@@ -61,6 +61,16 @@ struct inference_params {
     int32_t model;
     int64_t threads, timeout_us, max_size, max_enqueued;
     struct xp_span sizes; /* that are allowed: a list, as text */
+    uint32_t told;        /* bit: an enum inference_param; the others are 0 */
+    bool pair;            /* from the later of two snapshots, which is what XProf takes */
+};
+enum inference_param {
+    INFERENCE_THREADS,
+    INFERENCE_TIMEOUT,
+    INFERENCE_MAX_SIZE,
+    INFERENCE_MAX_ENQUEUED,
+    INFERENCE_SIZES,
+    INFERENCE_PARAMS
 };
 
 #define INFERENCE_TENSORS_MAX                                                                      \

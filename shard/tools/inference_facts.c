@@ -49,6 +49,8 @@ static void put_params(struct facts_out *f, const struct inference_params *p)
     facts_i64(f, p->max_size);
     facts_i64(f, p->max_enqueued);
     facts_text(f, p->sizes);
+    facts_u64(f, p->told);
+    facts_u64(f, p->pair);
 }
 
 static void put_host(struct facts_out *f, const struct inference *inf)
@@ -194,6 +196,8 @@ static bool get_params(struct facts *f, struct inference *inf, const struct text
     got.max_size = facts_get_i64(f);
     got.max_enqueued = facts_get_i64(f);
     got.sizes = facts_get_text(f);
+    got.told = (uint32_t)facts_get_u64(f);
+    got.pair = facts_get_u64(f) != 0;
     if (inference_params_of(inf, got.model))
         return true;
     p = inference_params_at(inf, got.model);

@@ -1,17 +1,17 @@
 /* How the server puts requests into batches: TensorFlow Serving's own counters, of which a snapshot
- * is taken at the begin and at the end of a profile. The later one counts: at the begin the server
- * may not have set them yet. */
+ * is taken at the begin and at the end of a profile. The last one counts: at the begin the server
+ * may not have set them yet. XProf takes no plane with more or fewer than two. */
 #include <stdlib.h>
 
 #include "shard/tools/inference_int.h"
 
 #define PREFIX "/tensorflow/serving/batching/"
-#define SNAPSHOTS 2 /* XProf takes no plane with more or fewer */
 
-enum { THREADS, TIMEOUT, MAX_SIZE, MAX_ENQUEUED, SIZES, PARAMS };
-static const char *const params[PARAMS] = {"num_batch_threads", "batch_timeout_micros",
-                                           "max_batch_size", "max_enqueued_batches",
-                                           "allowed_batch_sizes"};
+static const char *const params[INFERENCE_PARAMS] = {
+    [INFERENCE_THREADS] = "num_batch_threads", [INFERENCE_TIMEOUT] = "batch_timeout_micros",
+    [INFERENCE_MAX_SIZE] = "max_batch_size",   [INFERENCE_MAX_ENQUEUED] = "max_enqueued_batches",
+    [INFERENCE_SIZES] = "allowed_batch_sizes",
+};
 
 /* The value of `key`; false when the label is another, or no pair. */
 static bool label(struct xp_span s, const char *key, struct xp_span *value)
@@ -66,19 +66,18 @@ static bool any(void *ctx, const struct lane_event *ev)
     return true;
 }
 
-/* False: there is no such event. */
-static bool last_snapshot(const struct inf_host *h, const struct part_plane *pl, uint64_t *at)
+/* How many there are; *at: the last. */
+static size_t last_snapshot(const struct inf_host *h, const struct part_plane *pl, uint64_t *at)
 {
     struct lane_event *events;
     struct xp_error err;
     size_t n;
     if (!pl->nlines || profile_events(&h->part->lines[pl->first_line], any, NULL, h->inf->a,
                                       &events, &n, &err) != XP_OK)
-        return false;
-    if (n != SNAPSHOTS)
-        return false;
-    *at = events[n - 1].at;
-    return true;
+        return 0;
+    if (n)
+        *at = events[n - 1].at;
+    return n;
 }
 
 const struct inference_params *inference_params_of(const struct inference *inf, int32_t model)
@@ -105,11 +104,12 @@ struct inference_params *inference_params_at(struct inference *inf, int32_t mode
 static bool take(struct inference *inf, struct inference_params *p, int which,
                  const struct value *v)
 {
-    int64_t *const numbers[] = {[THREADS] = &p->threads,
-                                [TIMEOUT] = &p->timeout_us,
-                                [MAX_SIZE] = &p->max_size,
-                                [MAX_ENQUEUED] = &p->max_enqueued};
-    if (which != SIZES) {
+    int64_t *const numbers[] = {[INFERENCE_THREADS] = &p->threads,
+                                [INFERENCE_TIMEOUT] = &p->timeout_us,
+                                [INFERENCE_MAX_SIZE] = &p->max_size,
+                                [INFERENCE_MAX_ENQUEUED] = &p->max_enqueued};
+    p->told |= 1u << which;
+    if (which != INFERENCE_SIZES) {
         *numbers[which] = value_i64(v);
         return true;
     }
@@ -126,17 +126,18 @@ static bool take(struct inference *inf, struct inference_params *p, int which,
 static int param_of(struct xp_span name)
 {
     int k = 0;
-    while (k < PARAMS && !xp_span_starts(name, xp_span_str(params[k])))
+    while (k < INFERENCE_PARAMS && !xp_span_starts(name, xp_span_str(params[k])))
         k++;
     return k;
 }
 
 /* A value of the server's model, for each of the profile's that is a version of it. */
-static bool take_of_models(struct inference *inf, const char *stat, const struct value *v)
+static bool take_of_models(struct inference *inf, const char *stat, const struct value *v,
+                           bool pair)
 {
     struct xp_span name = xp_span_str(stat + sizeof PREFIX - 1), model, base;
     int which = param_of(name);
-    if (which == PARAMS || !model_of_param(name, &model))
+    if (which == INFERENCE_PARAMS || !model_of_param(name, &model))
         return true;
     for (uint32_t i = 1; i < inf->models.n; i++) {
         if (!model_without_version(xp_strpool_get(&inf->models, i), &base) ||
@@ -145,6 +146,7 @@ static bool take_of_models(struct inference *inf, const char *stat, const struct
         struct inference_params *p = inference_params_at(inf, (int32_t)i - 1);
         if (!p || !take(inf, p, which, v))
             return false;
+        p->pair = pair;
     }
     return true;
 }
@@ -172,7 +174,8 @@ enum xp_status inference_params(struct inf_host *h, struct xp_error *err)
     const char *names[VALUES_NAMES_MAX];
     uint32_t next = 0, n;
     uint64_t at;
-    if (!pl || !last_snapshot(h, pl, &at))
+    size_t snapshots = pl ? last_snapshot(h, pl, &at) : 0;
+    if (!snapshots)
         return XP_OK;
     while ((n = names_from(h, pl, &next, names))) {
         struct values_eye eye;
@@ -180,7 +183,7 @@ enum xp_status inference_params(struct inf_host *h, struct xp_error *err)
         values_open(&eye, h->part, pl, names, n, h->inf->a);
         XP_TRY(values_of_event(&eye, at, err));
         while (values_next(&eye, &v))
-            if (!take_of_models(h->inf, names[v.which], &v))
+            if (!take_of_models(h->inf, names[v.which], &v, snapshots == 2))
                 return inference_busy(err);
     }
     return XP_OK;

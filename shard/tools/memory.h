@@ -90,8 +90,12 @@ struct memory_analysis {
     size_t nactive;
     struct memory_event specials[2];
     int nspecials;
+    /* All events, or of each of as many stretches the one with the most in use; of these also the
+     * one with the least. */
     const struct memory_change *timeline[MEMORY_TIMELINE_MAX];
     size_t ntimeline;
+    const struct memory_change *lows[MEMORY_TIMELINE_MAX];
+    size_t nlows; /* 0 where the timeline is all events */
 };
 
 #define MEMORY_TYPE_TEXT 64

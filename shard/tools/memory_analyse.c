@@ -123,7 +123,7 @@ static bool settle(struct memory_allocator *al, struct addresses *t)
     return true;
 }
 
-/* All events, or the largest of each of 1000 runs of about equal length. */
+/* All events, or the largest (and the smallest) of each of 1000 runs of about equal length. */
 static void pick_timeline(const struct memory_allocator *al, struct memory_analysis *an)
 {
     size_t max = MEMORY_TIMELINE_MAX, width = al->n / max, at = 0;
@@ -131,13 +131,18 @@ static void pick_timeline(const struct memory_allocator *al, struct memory_analy
     an->ntimeline = al->n < max ? al->n : max;
     for (size_t i = 0; i < an->ntimeline; i++) {
         size_t n = al->n <= max ? 1 : i < narrow ? width : width + 1;
-        const struct memory_change *best = &al->changes[at];
-        for (size_t k = 1; k < n; k++)
+        const struct memory_change *best = &al->changes[at], *low = best;
+        for (size_t k = 1; k < n; k++) {
             if (al->changes[at + k].used > best->used)
                 best = &al->changes[at + k];
+            if (al->changes[at + k].used < low->used)
+                low = &al->changes[at + k];
+        }
         an->timeline[i] = best;
+        an->lows[i] = low;
         at += n;
     }
+    an->nlows = al->n > max ? max : 0;
 }
 
 static int64_t step_of_peak(const struct memory_allocator *al)

@@ -56,6 +56,12 @@ static enum xp_status put_allocator(struct facts_out *f, struct memory *m,
         XP_TRY(memory_describe(m, al, an->timeline[i], &ev, err));
         put_event(f, m, &ev);
     }
+    facts_u64(f, an->nlows);
+    for (size_t i = 0; i < an->nlows; i++) {
+        struct memory_event ev;
+        XP_TRY(memory_describe(m, al, an->lows[i], &ev, err));
+        put_event(f, m, &ev);
+    }
     facts_u64(f, an->nactive);
     for (size_t i = 0; i < an->nactive; i++) {
         facts_i64(f, an->active[i].special);
@@ -228,6 +234,10 @@ static bool get_allocator(struct facts *f, struct xp_arena *a, struct memory_fac
     al->timeline = xp_arena_alloc(a, (al->ntimeline + 1) * sizeof *al->timeline);
     for (size_t i = 0; al->timeline && i < al->ntimeline; i++)
         get_event(f, &al->timeline[i]);
+    al->nlows = facts_get_count(f);
+    al->lows = xp_arena_alloc(a, (al->nlows + 1) * sizeof *al->lows);
+    for (size_t i = 0; al->lows && i < al->nlows; i++)
+        get_event(f, &al->lows[i]);
     al->nactive = facts_get_count(f);
     al->active = xp_arena_alloc(a, (al->nactive + 1) * sizeof *al->active);
     for (size_t i = 0; al->active && i < al->nactive; i++) {
@@ -236,7 +246,7 @@ static bool get_allocator(struct facts *f, struct xp_arena *a, struct memory_fac
         al->active[i].count = facts_get_u64(f);
         get_event(f, &al->active[i].fact);
     }
-    return al->timeline && al->active;
+    return al->timeline && al->lows && al->active;
 }
 
 /* They come in pieces, a line each; counts when v is NULL. */

@@ -29,6 +29,8 @@ struct memory_fact_allocator {
     uint64_t allocations, frees, allocated_bytes, freed_bytes; /* of all events */
     struct memory_fact *timeline;
     size_t ntimeline;
+    struct memory_fact *lows; /* of each stretch that the timeline has the peak of */
+    size_t nlows;             /* 0: the timeline is all events */
     struct memory_fact_active *active;
     size_t nactive;
 };

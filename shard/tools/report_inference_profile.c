@@ -21,6 +21,8 @@ struct view {
     size_t nrequests, nbatches;
     const struct inference_request *requests; /* by how long they took */
     const struct inference_batch *batches;
+    const struct inference_params *params;
+    size_t nparams;
 };
 
 static uint64_t lasted(int64_t begin_ps, int64_t end_ps)
@@ -165,6 +167,51 @@ static void batch_row(void *ctx, uint64_t i, struct report_cell *c)
     c[9] = report_of_i64(b->begin_ps);
 }
 
+/* --- how batches are to be made --- */
+
+#define NO_PARAMS                                                                                  \
+    "the profile has no counters of the server's batching: they come with TensorFlow Serving "     \
+    "that "                                                                                        \
+    "puts requests into batches (--enable_batching), in the plane /host:tfstreamz"
+
+static const struct report_column param_columns[] = {
+    {"model", "Model", "", REPORT_COL_TEXT, false, "as the server names it"},
+    {"max_size", "Largest batch", "count", REPORT_COL_NUMBER, false, "max_batch_size"},
+    {"timeout", "Timeout", "ps", REPORT_COL_NUMBER, false,
+     "how long a batch waits for more requests: batch_timeout_micros"},
+    {"threads", "Threads", "count", REPORT_COL_NUMBER, false,
+     "that run batches: num_batch_threads"},
+    {"max_enqueued", "Queue", "count", REPORT_COL_NUMBER, false,
+     "batches that may wait: max_enqueued_batches"},
+    {"sizes", "Sizes", "", REPORT_COL_TEXT, false,
+     "a batch is padded to one of these: allowed_batch_sizes"},
+};
+
+static struct report_cell told(const struct inference_params *p, int which, int64_t v)
+{
+    return p->told >> which & 1 ? report_of_i64(v) : report_none();
+}
+
+static struct report_cell timeout_of(const struct inference_params *p)
+{
+    int64_t ps;
+    return __builtin_mul_overflow(p->timeout_us, INT64_C(1000000), &ps)
+               ? report_none()
+               : told(p, INFERENCE_TIMEOUT, ps);
+}
+
+static void param_row(void *ctx, uint64_t i, struct report_cell *c)
+{
+    const struct view *v = ctx;
+    const struct inference_params *p = &v->params[i];
+    c[0] = model_of(v, p->model);
+    c[1] = told(p, INFERENCE_MAX_SIZE, p->max_size);
+    c[2] = timeout_of(p);
+    c[3] = told(p, INFERENCE_THREADS, p->threads);
+    c[4] = told(p, INFERENCE_MAX_ENQUEUED, p->max_enqueued);
+    c[5] = p->told >> INFERENCE_SIZES & 1 && p->sizes.n ? report_of_text(p->sizes) : report_none();
+}
+
 /* --- metrics --- */
 
 static void request_metrics(struct report *r, const struct view *v)
@@ -208,6 +255,22 @@ static void batch_metrics(struct report *r, const struct view *v)
         report_na(r, "batches", "the server puts no requests into batches, or does not say so");
     report_metric(r, "padding_fraction", report_ratio(padding, size),
                   "no batch tells its size and padding", NULL, NULL);
+}
+
+static void param_metrics(struct report *r, const struct view *v)
+{
+    int64_t most = 0;
+    bool any = false;
+    for (size_t i = 0; i < v->nparams; i++)
+        if (v->params[i].told >> INFERENCE_MAX_SIZE & 1) {
+            most = !any || v->params[i].max_size > most ? v->params[i].max_size : most;
+            any = true;
+        }
+    if (any)
+        report_metric(r, "max_batch_size", report_of_i64(most), NULL,
+                      v->nparams > 1 ? "the largest of all models" : NULL, NULL);
+    else
+        report_na(r, "max_batch_size", NO_PARAMS);
 }
 
 static void verdict(struct report *r, const struct view *v)
@@ -268,6 +331,15 @@ static void tables(struct report *r, struct view *v)
                                           .sort = "latency",
                                           .descending = true});
     report_link(r, "batches", "batch");
+    report_table(r, &(struct report_rows){.id = "batching",
+                                          .title = "How batches are to be made",
+                                          .note = v->nparams ? NULL : NO_PARAMS,
+                                          .columns = param_columns,
+                                          .ncolumns = sizeof param_columns / sizeof *param_columns,
+                                          .n = v->nparams,
+                                          .row = param_row,
+                                          .ctx = v,
+                                          .sort = "model"});
     report_series(r, &(struct report_points){.id = "breakdown",
                                              .title = "What requests spend their time on",
                                              .x_label = "percentile",
@@ -299,9 +371,12 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
         v.nrequests = v.inf.requests.n;
         v.batches = v.inf.batches.p;
         v.nbatches = v.inf.batches.n;
+        v.params = v.inf.params.p;
+        v.nparams = v.inf.params.n;
         verdict(r, &v);
         request_metrics(r, &v);
         batch_metrics(r, &v);
+        param_metrics(r, &v);
         tables(r, &v);
     }
     inference_fini(&v.inf);

@@ -124,9 +124,18 @@ static void live_row(void *ctx, uint64_t i, struct report_cell *c)
     c[10] = report_of_bool(l->row->special < 0);
 }
 
+/* Of a stretch first what comes first. */
+static const struct memory_fact *point_at(const struct memory_fact_allocator *al, uint64_t i)
+{
+    if (!al->nlows)
+        return &al->timeline[i];
+    const struct memory_fact *high = &al->timeline[i / 2], *low = &al->lows[i / 2];
+    return (low->time_ps < high->time_ps) == (i % 2 == 0) ? low : high;
+}
+
 static void point(void *ctx, uint64_t i, struct report_cell *x, struct report_cell *y)
 {
-    const struct memory_fact *f = &((const struct memory_fact_allocator *)ctx)->timeline[i];
+    const struct memory_fact *f = point_at(ctx, i);
     *x = report_of_i64(f->time_ps);
     y[0] = report_of_i64(f->reserved);
     y[1] = report_of_i64(f->heap);
@@ -145,23 +154,26 @@ static void draw(struct report *r, const struct view *v)
         snprintf(title, 256, "%.*s, %.*s", (int)(p->al->name.n < 100 ? p->al->name.n : 100),
                  (const char *)p->al->name.p, (int)(p->host.n < 100 ? p->host.n : 100),
                  (const char *)p->host.p);
-        report_series(r, &(struct report_points){.id = own,
-                                                 .title = title,
-                                                 .x_label = "time",
-                                                 .x_unit = "ps",
-                                                 .y_label = "Memory",
-                                                 .y_unit = "bytes",
-                                                 .kind = "stack",
-                                                 .names = names,
-                                                 .nnames = 3,
-                                                 .n = p->al->ntimeline,
-                                                 .point = point,
-                                                 .ctx = (void *)p->al});
-        if (p->al->allocations + p->al->frees > p->al->ntimeline)
+        report_series(
+            r, &(struct report_points){.id = own,
+                                       .title = title,
+                                       .x_label = "time",
+                                       .x_unit = "ps",
+                                       .y_label = "Memory",
+                                       .y_unit = "bytes",
+                                       .kind = "stack",
+                                       .names = names,
+                                       .nnames = 3,
+                                       .n = p->al->nlows ? 2 * p->al->nlows : p->al->ntimeline,
+                                       .total = p->al->allocations + p->al->frees,
+                                       .point = point,
+                                       .ctx = (void *)p->al});
+        if (p->al->nlows)
             report_note(r, REPORT_INFO, "memory_reduced",
-                        "%.*s: %zu points of %" PRIu64 " events, the highest of each stretch.",
+                        "%.*s: %zu points of %" PRIu64
+                        " events, of each stretch those with the most and the least in use.",
                         (int)(p->al->name.n < 100 ? p->al->name.n : 100),
-                        (const char *)p->al->name.p, p->al->ntimeline,
+                        (const char *)p->al->name.p, 2 * p->al->nlows,
                         p->al->allocations + p->al->frees);
     }
 }
@@ -250,7 +262,7 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     XP_TRY(gather(&v, hosts, n, r->a, err));
     metrics(r, &v);
     if (v.npools && v.pools[0].al->peak.capacity > 0)
-        report_verdict(r, "At its peak %.*s uses %.1f %% of its memory.",
+        report_verdict(r, "At its peak allocator %.*s uses %.1f %% of its memory.",
                        (int)(v.pools[0].al->name.n < 100 ? v.pools[0].al->name.n : 100),
                        (const char *)v.pools[0].al->name.p,
                        100 * (double)v.pools[0].al->peak.bytes /

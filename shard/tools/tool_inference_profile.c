@@ -367,8 +367,9 @@ static void prop_i64(struct tables *t, const char *name, int64_t v)
 
 static void put_params(struct tables *t, const struct inference_params *p)
 {
-    table_prop(t, "hasBatchingParam", p ? XP_SPAN_LIT("true") : XP_SPAN_LIT("false"));
-    if (!p)
+    bool known = p && p->pair;
+    table_prop(t, "hasBatchingParam", known ? XP_SPAN_LIT("true") : XP_SPAN_LIT("false"));
+    if (!known)
         return;
     prop_i64(t, "batchingParamNumBatchThreads", p->threads);
     prop_i64(t, "batchingParamMaxBatchSize", p->max_size);

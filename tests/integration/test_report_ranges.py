@@ -256,3 +256,6 @@ def test_a_table_and_the_command_line_are_about_the_range_too(served):
         done = subprocess.run([daemon.XPROFD, 'query', os.path.join(served.root, 'hand'), 'hlo_stats', '--csv', *words],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=60, check=False)
         assert done.returncode == 0 and done.stdout == csv
+    text = subprocess.run([daemon.XPROFD, 'query', os.path.join(served.root, 'hand'), 'hlo_stats', '--table', '--steps', '1'],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=60, check=False).stdout.decode('utf8')
+    assert re.search(r'^Range: .* \(t0=%d t1=%d steps=1\)$' % (100 * NS, 200 * NS), text, re.M), text[:400]

@@ -81,6 +81,10 @@ static void many_memory_events_make_a_small_answer_with_all_totals(void **state)
     assert_int_equal(json_integer_value(report_value(j, "memory_events")), N);
     assert_int_equal(json_integer_value(report_at(j, "allocators", 0, "allocations")), N);
     assert_true(report_notes(j, "memory_reduced"));
+    const json_t *s = json_array_get(json_object_get(j, "series"), 0);
+    assert_true(json_is_true(json_object_get(s, "reduced")));
+    assert_int_equal(json_integer_value(json_object_get(s, "total_points")), N);
+    assert_int_equal(json_array_size(json_object_get(s, "points")), 2000);
     free(text);
     free(v);
     json_decref(j);

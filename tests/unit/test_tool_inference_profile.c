@@ -265,6 +265,35 @@ static void one_snapshot_says_nothing_about_batches(void **state)
     }
 }
 
+static void the_report_says_how_batches_are_to_be_made(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 3; n++) { /* the last snapshot counts, whatever their number */
+        struct tool_file f = of_versions(n);
+        json_t *j = report_ask("inference_profile", &f, 1, NULL);
+        assert_int_equal(report_rows(j, "batching"), 2);
+        assert_int_equal(json_integer_value(report_value(j, "max_batch_size")), 20 + n);
+        assert_string_equal(json_string_value(report_at(j, "batching", 0, "model")), "m:1");
+        assert_int_equal(json_integer_value(report_at(j, "batching", 0, "max_size")), 20 + n);
+        assert_int_equal(json_integer_value(report_at(j, "batching", 0, "timeout")), (10 + n) * US);
+        assert_int_equal(json_integer_value(report_at(j, "batching", 0, "threads")), n);
+        assert_int_equal(json_integer_value(report_at(j, "batching", 1, "max_enqueued")), 30 + n);
+        assert_string_equal(json_string_value(report_at(j, "batching", 1, "sizes")),
+                            n == 1 ? "1" : "2,4,8");
+        json_decref(j);
+    }
+}
+
+static void without_counters_of_the_server_batching_is_unknown(void **state)
+{
+    (void)state;
+    struct tool_file f = batched();
+    json_t *j = report_ask("inference_profile", &f, 1, NULL);
+    assert_true(json_is_null(report_value(j, "max_batch_size")));
+    assert_int_equal(report_rows(j, "batching"), 0);
+    json_decref(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +304,8 @@ int main(void)
         cmocka_unit_test(of_many_requests_some_are_shown),
         cmocka_unit_test(the_server_says_how_it_makes_batches),
         cmocka_unit_test(one_snapshot_says_nothing_about_batches),
+        cmocka_unit_test(the_report_says_how_batches_are_to_be_made),
+        cmocka_unit_test(without_counters_of_the_server_batching_is_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
