@@ -15,4 +15,6 @@ extern const struct tool_report report_hlo_stats;
 extern const struct tool_report report_framework_op_stats;
 extern const struct tool tool_tools; /* "tools": which of them a run has data for; not XProf's */
 
+extern const struct tool tool_device_activity; /* how busy each device was over time; likewise */
+
 #endif

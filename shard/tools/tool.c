@@ -12,6 +12,7 @@ static const struct tool *const tools[] = {
 #include "shard/tools/tools.def"
 #undef TOOL
     &tool_tools,
+    &tool_device_activity,
     &tool_run_tools,
     &tool_module_list,
 };
@@ -21,6 +22,7 @@ static const char *const titles[] = {
 #include "shard/tools/tools.def"
 #undef TOOL
     "Tools",
+    "Device activity",
     "",
     "",
 };

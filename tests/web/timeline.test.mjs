@@ -173,7 +173,15 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     await page.waitForSelector(".drawing canvas");
     await page.selectOption(".crumbs select", "worker-0");
     await waitFor("the other host is shown", () => page.url().includes("host=worker-0"));
-    await page.waitForSelector(".drawing canvas");
+    await waitFor("and its rows", async () => /worker-0/.test((await page.locator("main h1").allTextContents()).join()));
+    await page.click('[title^="All devices of the run"]');
+    await page.waitForSelector(".strip canvas");
+    assert.match(await page.locator(".strip-words").innerText(), /2 hosts, 4 devices[\s\S]*least busy[\s\S]*8\d\.\d %/);
+    const strip = await page.locator(".strip canvas").boundingBox();
+    await page.mouse.click(strip.x + strip.width / 2, strip.y + strip.height * 0.9);
+    await waitFor("the host of the row", () => page.url().includes("host=worker-1"));
+    await page.waitForSelector(".strip canvas");
+    await page.screenshot({ path: join(shots, "devices-light.png") });
     assert.deepEqual(await check(), []);
     await close();
   });

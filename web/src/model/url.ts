@@ -23,6 +23,7 @@ export interface TraceUrl {
   marks: Mark[];
   off: Category[]; // kinds of work that stand back
   curves: Curve[]; // values of events that are drawn
+  strip: boolean; // all devices of the run are shown
   flame: boolean; // the area is shown as a flame graph
 }
 
@@ -40,7 +41,7 @@ export interface Mark {
 
 export const emptyTrace: TraceUrl = {
   run: "", host: "", t: null, sel: "", area: null, q: "", folded: [], flat: [], top: null, find: "",
-  pins: [], hide: [], measured: null, marks: [], off: [], curves: [], flame: false,
+  pins: [], hide: [], measured: null, marks: [], off: [], curves: [], strip: false, flame: false,
 };
 
 export function parseRange(text: string | null): Range | null {
@@ -134,6 +135,7 @@ export function parseTrace(search: string): TraceUrl {
     marks: parseMarks(p.get("bm")),
     off: categories.map((c) => c.id).filter((c) => (p.get("off") ?? "").split(",").includes(c)),
     curves: parseCurves(p.get("curve")),
+    strip: p.get("strip") === "1",
     flame: p.get("as") === "flame",
   };
 }
@@ -161,6 +163,7 @@ export function formatTrace(s: TraceUrl): string {
   if (s.pins.length) parts.push(`pin=${s.pins.join(",")}`);
   if (s.hide.length) parts.push(`hide=${formatRows(s.hide)}`);
   if (s.off.length) parts.push(`off=${categories.map((c) => c.id).filter((c) => s.off.includes(c)).join(",")}`);
+  if (s.strip) parts.push("strip=1");
   if (s.curves.length) parts.push(`curve=${encode(s.curves.map((c) => `${c.line}~${encodeURIComponent(c.stat)}`).join(","))}`);
   if (s.measured) parts.push(`m=${s.measured.t0}..${s.measured.t1}`);
   if (s.marks.length) parts.push(`bm=${encodeURIComponent(formatMarks(s.marks)).replace(/%(2C|7E)/g, (c) => decodeURIComponent(c))}`);

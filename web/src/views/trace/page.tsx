@@ -22,6 +22,7 @@ import { Help } from "./help";
 import { listenKeys } from "./keys";
 import { Minimap } from "./minimap";
 import type { Pointer } from "./pointer";
+import { StripPanel } from "./strip";
 import { Stage } from "./stage";
 import { choosePart, handedOn, syncAddress } from "./sync";
 import { Trace, type Mode } from "./trace";
@@ -141,16 +142,27 @@ function Body({ trace, pointer }: { trace: Trace; pointer: { value: Pointer | nu
     <main class="body">
       <h1 class="unseen">Timeline of {trace.who.run}, {trace.who.host}</h1>
       <Minimap trace={trace} />
+      {trace.strip.value && <StripPanel trace={trace} go={(host, at) => showHost(trace, host, at)} />}
       <Stage trace={trace} pointer={pointer} />
     </main>
   );
 }
 
+/** Another host at a time, as wide as now; of this one its devices, where they are. */
+function showHost(trace: Trace, host: string, at: bigint): void {
+  const v = trace.view.peek();
+  const t0 = at - BigInt(Math.round(v.span / 2));
+  if (host === trace.who.host) return trace.goTo({ at, note: "" });
+  const { q, marks, measured } = trace.url();
+  const t = trace.chosen.peek() && { t0, t1: t0 + BigInt(Math.round(v.span)) };
+  go(`${trace.api.root}trace${formatTrace({ ...emptyTrace, run: trace.who.run, host, t, q, marks, measured, strip: true })}${handedOn()}`);
+}
+
 function Crumbs({ api, trace, run, host, info }: { api: Api; trace: Trace; run: string; host: string; info: Run | null }) {
   // Hosts share one clock: the other one is seen at the same time.
   const choose = (to: string): void => {
-    const { t, q, marks, measured } = trace.url();
-    go(`${api.root}trace${formatTrace({ ...emptyTrace, run, host: to, t, q, marks, measured })}${handedOn()}`);
+    const { t, q, marks, measured, strip } = trace.url();
+    go(`${api.root}trace${formatTrace({ ...emptyTrace, run, host: to, t, q, marks, measured, strip })}${handedOn()}`);
   };
   const hosts = info?.hosts ?? [];
   return (
@@ -227,6 +239,12 @@ function Tools({ trace, help }: { trace: Trace; help: () => void }) {
         ))}
       </div>
       <ColourChoice trace={trace} />
+      <button
+        type="button" class="tool" aria-pressed={trace.strip.value} title="All devices of the run (V)" aria-label="All devices of the run"
+        onClick={() => trace.toggleStrip()}
+      >
+        <Icon name="grid" />
+      </button>
       <button type="button" class="tool" title="Fit the selection (F)" aria-label="Fit the selection" onClick={() => trace.fit()}><Icon name="fit" /></button>
       <button type="button" class="tool" title="Whole session (0)" aria-label="Whole session" onClick={() => trace.whole()}><Icon name="whole" /></button>
       <button type="button" class="tool" title="Keys (?)" aria-label="Keys" onClick={help}><Icon name="help" /></button>

@@ -62,6 +62,7 @@ export class Trace {
   readonly marks = signal<readonly Bookmark[]>([]);
   readonly trail = signal<readonly View[]>([]); // ranges that were zoomed into
   readonly off = signal<ReadonlySet<Category>>(new Set()); // kinds of work that stand back
+  readonly strip = signal(false); // all devices of the run, below the map
   readonly flame = signal(false); // the area as a flame graph
   readonly mode = signal<Mode>("pan");
   readonly tab = signal<Tab>("details");
@@ -159,6 +160,7 @@ export class Trace {
       this.measured.value = url.measured;
       this.marks.value = url.marks;
       this.curves.set(url.curves);
+      this.strip.value = url.strip;
       this.flame.value = url.flame;
       this.off.value = new Set(url.off);
       this.wantTop = url.top;
@@ -188,6 +190,7 @@ export class Trace {
       marks: [...this.marks.value],
       off: [...this.off.value],
       curves: [...this.curves.list.value],
+      strip: this.strip.value,
       flame: this.flame.value && this.sum.area.value !== null,
     };
   }
@@ -424,6 +427,11 @@ export class Trace {
 
   measure(a: bigint, b: bigint): void {
     this.measured.value = a === b ? null : a < b ? { t0: a, t1: b } : { t0: b, t1: a };
+  }
+
+  toggleStrip(): void {
+    this.step = true;
+    this.strip.value = !this.strip.peek();
   }
 
   toggleCurve(c: Curve): void {
