@@ -47,7 +47,7 @@ try {
     uint32_t member;
     struct net_call *call; /* NULL: none is under way */
     struct xp_buf body;
-    uint64_t since_ns, hello_ns;
+    uint64_t since_ns;
     bool live;
     bool hung;   /* it was ended because the shard hangs */
     bool second; /* another one was slow */
@@ -403,7 +403,6 @@ static bool start_try(struct upstream_feed *ask, bool second)
     xp_buf_fini(&try->body);
     xp_buf_init(&try->body, UPSTREAM_ANSWER_MAX);
     try->since_ns = xp_now_ns();
-    try->hello_ns = 0;
     try->hung = false;
     try->second = second;
     try->call = net_start(u->net, &r);
@@ -668,8 +667,7 @@ static void look_at_patience(struct upstream_feed *ask, struct try *try, uint64_
         (other || ask->is_peers || begin_again(ask) || now - try->since_ns > GIVE_UP_NS)) {
         try->hung = true;
         net_cancel(try->call);
-    } else if (now - try->hello_ns > PATIENCE_NS) {
-        try->hello_ns = now;
+    } else if (healths_may_say(u->healths, name, now)) {
         say_hello(u, name, m->address);
     }
 }

@@ -7,12 +7,13 @@
 #define SLOTS 8192 /* a power of two, twice RING_MEMBERS_MAX */
 #define PROBES 64
 #define LOAD_NS 1000000000ull
+#define SAY_NS 1000000000ull
 
 struct health {
-    uint64_t name; /* 0: nobody */
-    uint64_t due_ns, load_ns;
-    uint32_t load, failures; /* failures: since it was well; 0: it is */
-    bool asked;              /* a hello is under way */
+    uint64_t name;                     /* 0: nobody */
+    uint64_t due_ns, load_ns, said_ns; /* of the last hello for an ask that waits */
+    uint32_t load, failures;           /* failures: since it was well; 0: it is */
+    bool asked;                        /* a hello is under way */
     char address[HEALTH_ADDRESS_MAX];
 };
 
@@ -113,6 +114,17 @@ uint32_t healths_load(struct healths *h, uint64_t name, uint64_t now)
     uint32_t load = s && now - s->load_ns < LOAD_NS ? s->load : 0;
     pthread_mutex_unlock(&h->lock);
     return load;
+}
+
+bool healths_may_say(struct healths *h, uint64_t name, uint64_t now)
+{
+    pthread_mutex_lock(&h->lock);
+    struct health *s = find(h, name, true);
+    bool may = s && now - s->said_ns >= SAY_NS;
+    if (may)
+        s->said_ns = now;
+    pthread_mutex_unlock(&h->lock);
+    return may;
 }
 
 bool healths_due(struct healths *h, uint64_t now, uint64_t *name, char address[HEALTH_ADDRESS_MAX])

@@ -27,6 +27,8 @@ bool healths_is_ill(struct healths *h, uint64_t name);
 /* What it said it has to do, or 0 when that was more than a second ago. */
 void healths_set_load(struct healths *h, uint64_t name, uint32_t load, uint64_t now);
 uint32_t healths_load(struct healths *h, uint64_t name, uint64_t now);
+/* Whether it is to be said hello to because an ask waits for it: once a second, however many do. */
+bool healths_may_say(struct healths *h, uint64_t name, uint64_t now);
 /* One that is to be said hello to now; false: none. It is not due again before it failed. */
 bool healths_due(struct healths *h, uint64_t now, uint64_t *name, char address[HEALTH_ADDRESS_MAX]);
 uint64_t healths_ill(struct healths *h); /* how many */

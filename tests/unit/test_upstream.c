@@ -50,6 +50,19 @@ static void asks_that_fail_meanwhile_do_not_put_the_hello_off(void **state)
     healths_free(h);
 }
 
+static void many_asks_that_wait_make_one_hello_a_second(void **state)
+{
+    (void)state;
+    struct healths *h = healths_new();
+    int said = 0;
+    for (int i = 0; i < 3500; i++)
+        said += healths_may_say(h, 7, 100 * SECOND + (uint64_t)i * MS);
+    assert_int_equal(said, 4);
+    assert_true(healths_may_say(h, 8, 100 * SECOND));
+    assert_false(healths_is_ill(h, 7));
+    healths_free(h);
+}
+
 static void a_load_is_forgotten_after_a_second(void **state)
 {
     (void)state;
@@ -308,6 +321,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_that_failed_is_due_for_a_hello_later_and_later),
         cmocka_unit_test(asks_that_fail_meanwhile_do_not_put_the_hello_off),
+        cmocka_unit_test(many_asks_that_wait_make_one_hello_a_second),
         cmocka_unit_test(a_load_is_forgotten_after_a_second),
         cmocka_unit_test(what_is_asked_for_seldom_or_of_an_idle_shard_gets_no_copy),
         cmocka_unit_test(a_hot_profile_gets_a_copy_that_is_used_once_it_is_there),
