@@ -43,8 +43,9 @@ static void tell_room(struct http_exchange *ex)
 
 void stream_proceed(struct http_exchange *ex)
 {
+    bool tell = ex->on_room; /* else the stream has ended, and its last piece may take ex with it */
     stream_push(ex);
-    if (ex->on_room)
+    if (tell)
         tell_room(ex);
 }
 
