@@ -14,7 +14,6 @@
 #include "shard/out.h"
 #include "shard/part_open.h"
 #include "shard/tools/tool.h"
-#include "shard/tools/xprof_lists.h"
 
 #define HOSTS_MAX 256
 #define ARGS_MAX 64
@@ -32,11 +31,7 @@ static enum xp_status answer(const char *tool, const struct tool_host *hosts, si
     struct xp_arena *scratch = xp_arena_new(NULL);
     const struct tool *t = tool_find(xp_span_str(tool));
     enum xp_status st;
-    if (strcmp(tool, "run_tools") == 0)
-        st = xprof_run_tools(hosts, n, out, err);
-    else if (strcmp(tool, "module_list") == 0)
-        st = xprof_module_list(hosts, n, scratch, out, err);
-    else if (t)
+    if (t)
         st = tool_run(t, hosts, n, args, scratch, out, err);
     else
         st = xp_fail(err, XP_NOT_FOUND, 0, "no such tool");

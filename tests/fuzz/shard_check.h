@@ -281,8 +281,8 @@ static void ask_tools(struct part *p, uint8_t a0, uint8_t a1)
     }
     ask_modules(p);
     ask_reports(p);
-    ASK(xprof_run_tools(&host, 1, &o, &err));
-    ASK(xprof_module_list(&host, 1, a, &o, &err));
+    ASK(tool_run(&tool_run_tools, &host, 1, &whole, a, &o, &err));
+    ASK(tool_run(&tool_module_list, &host, 1, &whole, a, &o, &err));
 }
 
 /* --- loads --- */
