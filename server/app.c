@@ -290,6 +290,7 @@ static void start(const struct way *w, const struct route *route, bool compatibl
         return;
     if (xp_workers_post(w->app->workers, XP_WORK_QUERY, run_ask, ask) != XP_OK) {
         xp_fail(&err, XP_BUSY, 0, "too many requests are waiting; try again in a moment");
+        xp_error_retry(&err, xp_workers_wait_ms(w->app->workers));
         ask_problem(ask, &err);
     }
 }
@@ -554,9 +555,15 @@ static bool is_too_often(struct app *app, struct http_exchange *ex, const struct
         return false;
     if (!known)
         gate_address(app->gate, ex, address);
-    if (ratelimit_take(limit, known ? who_name(who) : address, xp_now_ns()) == 0)
+    int wait_s = ratelimit_take(limit, known ? who_name(who) : address, xp_now_ns());
+    if (wait_s == 0)
         return false;
-    problem(ex, XP_LIMITED, "that was too many requests; go on in a moment");
+    struct http_answer a;
+    struct xp_error err;
+    xp_fail(&err, XP_LIMITED, 0, "that was too many requests; go on in a moment");
+    xp_error_retry(&err, (uint64_t)wait_s * 1000);
+    http_answer_problem(&a, &err);
+    http_answer(ex, &a);
     return true;
 }
 

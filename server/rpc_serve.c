@@ -88,13 +88,16 @@ static void answer_error(struct ask *ask, const struct xp_error *err)
 {
     struct http_answer a;
     struct xp_buf text;
-    char offset[24];
+    char offset[24], retry[8];
 
     http_answer_init(&a, 200, "text/plain");
     http_answer_header(&a, "xprofd-status", xp_span_str(xp_status_code(err->status)));
     snprintf(offset, sizeof offset, "%llu", (unsigned long long)err->offset);
     if (err->offset)
         http_answer_header(&a, "xprofd-offset", xp_span_str(offset));
+    snprintf(retry, sizeof retry, "%u", err->retry_s);
+    if (err->retry_s)
+        http_answer_header(&a, "xprofd-retry", xp_span_str(retry));
     xp_buf_init(&text, sizeof err->text);
     xp_buf_str(&text, err->text);
     http_answer_body(&a, &text);
@@ -273,6 +276,7 @@ void rpc_handle(void *ctx, struct http_exchange *ex)
     else if (!answer_at_once(ask) &&
              xp_workers_post(s->config.workers, XP_WORK_QUERY, run_ask, ask) != XP_OK) {
         xp_fail(&err, XP_BUSY, 0, "too many requests are waiting; try again in a moment");
+        xp_error_retry(&err, xp_workers_wait_ms(s->config.workers));
         answer_error(ask, &err);
     }
 }

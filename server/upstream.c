@@ -16,6 +16,7 @@
 #define CONNECT_MS 1000
 #define ANSWER_MS 600000 /* a load of a large profile before the first byte */
 #define HELLO_MS 1000
+#define MEMBERS_MS 2000           /* by then there may be others */
 #define LOOK_MS 250               /* how often asks under way are looked at */
 #define LOOK_BUSY_MS 10           /* and when there are some, */
 #define BUSY_NS 1000000000ull     /* or were so lately */
@@ -129,8 +130,22 @@ static void end_ask(struct upstream_feed *ask, const struct try *by, struct shar
     unref_ask(ask);
 }
 
+/* When to ask again, where no shard said so: when the first of them is looked at again. */
+static void say_when(struct upstream_feed *ask)
+{
+    uint64_t now = xp_now_ns(), least = MEMBERS_MS;
+    for (size_t i = 0; i < ask->n; i++) {
+        uint64_t ms = healths_wait_ms(ask->u->healths, place_name(ask->ring, ask->ranks[i]), now);
+        if (i == 0 || ms < least)
+            least = ms;
+    }
+    xp_error_retry(&ask->last, least);
+}
+
 static void fail_ask(struct upstream_feed *ask)
 {
+    if (xp_status_retry(ask->last.status) && !ask->last.retry_s)
+        say_when(ask);
     struct shard_answer answer = {.error = ask->last};
     if (ask->last.status != XP_CANCELLED)
         atomic_fetch_add(&ask->u->failed, 1);
@@ -152,6 +167,13 @@ static enum xp_status status_named(const char *code, size_t n)
 static uint64_t number(const char *text, int base)
 {
     return text ? strtoull(text, NULL, base) : 0;
+}
+
+static void read_when(struct net_call *call, struct xp_error *err)
+{
+    uint64_t s = number(net_header(call, "xprofd-retry"), 10);
+    if (s > 0 && s <= XP_RETRY_MAX_S)
+        xp_error_retry(err, s * 1000);
 }
 
 /* "<code> <byte> <sentence>" */
@@ -203,6 +225,7 @@ static void take_answer(struct try *try, struct net_call *call, const char *code
         uint64_t offset = number(net_header(call, "xprofd-offset"), 10);
         xp_fail(&answer.error, status_named(code, strlen(code)), offset, "%.*s", (int)try->body.n,
                 try->body.n ? (const char *)try->body.p : "");
+        read_when(call, &answer.error);
         end_ask(ask, try, &answer);
         return;
     }
@@ -307,6 +330,7 @@ static void note_failure(struct try *try, const struct net_answer *a, const char
     const char *text = n ? (const char *)try->body.p : "";
     if (code) {
         xp_fail(&ask->last, XP_BUSY, 0, "%.*s", n, text);
+        read_when(a->call, &ask->last);
     } else if (try->body.failed) {
         xp_fail(&ask->last, XP_TOO_LARGE, 0, "the answer is too large");
     } else if (a->status == XP_OK) {

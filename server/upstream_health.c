@@ -144,6 +144,15 @@ bool healths_due(struct healths *h, uint64_t now, uint64_t *name, char address[H
     return found;
 }
 
+uint64_t healths_wait_ms(struct healths *h, uint64_t name, uint64_t now)
+{
+    pthread_mutex_lock(&h->lock);
+    const struct health *s = find(h, name, false);
+    uint64_t due = s && s->failures ? s->due_ns : 0;
+    pthread_mutex_unlock(&h->lock);
+    return due > now ? (due - now) / 1000000 : 0;
+}
+
 uint64_t healths_ill(struct healths *h)
 {
     pthread_mutex_lock(&h->lock);

@@ -31,6 +31,8 @@ uint32_t healths_load(struct healths *h, uint64_t name, uint64_t now);
 bool healths_may_say(struct healths *h, uint64_t name, uint64_t now);
 /* One that is to be said hello to now; false: none. It is not due again before it failed. */
 bool healths_due(struct healths *h, uint64_t now, uint64_t *name, char address[HEALTH_ADDRESS_MAX]);
+/* When one that is ill is asked for a hello again, from now on; 0: it is well. */
+uint64_t healths_wait_ms(struct healths *h, uint64_t name, uint64_t now);
 uint64_t healths_ill(struct healths *h); /* how many */
 
 /* --- hot profiles (upstream_hot.c) --- */

@@ -56,6 +56,7 @@ struct cache {
     struct cache_handle *buckets[BUCKETS];
     int loads, drops; /* under way */
     double ratio;
+    double pace; /* bytes that a load charges a ns; 0: not known */
     uint64_t linger_ns;
     struct cache_stats stats;
 };
@@ -272,6 +273,15 @@ static void call_all(struct waiter *w)
 
 /* --- what the load says --- */
 
+/* When what is loading now will be through, so that it can be evicted if need be; under the lock.
+ */
+static uint64_t wait_ms(const struct cache *c)
+{
+    uint64_t left = atomic_load_explicit(&c->budget->reserved, memory_order_relaxed);
+    double ms = c->pace > 0 ? (double)left / c->pace / 1e6 : 0;
+    return ms < 1e6 ? (uint64_t)ms : 1000000;
+}
+
 static enum xp_status on_admit(void *ctx, uint64_t bytes, struct xp_error *err)
 {
     struct cache_handle *e = ctx;
@@ -285,13 +295,16 @@ static enum xp_status on_admit(void *ctx, uint64_t bytes, struct xp_error *err)
         reserve(e, need);
     else
         c->stats.refused++;
+    uint64_t wait = wait_ms(c);
     if (!ok)
         abandon_lonely(c, 0); /* the one who tries again finds their room */
     pthread_mutex_unlock(&c->lock);
     if (ok)
         return XP_OK;
-    return xp_fail(err, XP_BUSY, 0,
-                   "the memory budget is taken by profiles that are open; try again in a moment");
+    xp_fail(err, XP_BUSY, 0,
+            "the memory budget is taken by profiles that are open; try again in a moment");
+    xp_error_retry(err, wait);
+    return XP_BUSY;
 }
 
 static void on_indexed(void *ctx)
@@ -325,6 +338,8 @@ static void learn(struct cache *c, const struct cache_handle *e)
         return;
     double ratio = (double)e->charged / (double)e->part->size;
     c->ratio += (ratio - c->ratio) * RATIO_WEIGHT;
+    double pace = (double)e->charged / (double)(e->rebuild_ns + 1);
+    c->pace += (pace - c->pace) * (c->pace > 0 ? RATIO_WEIGHT : 1);
 }
 
 static void on_done(void *ctx, enum xp_status status, const struct xp_error *err)

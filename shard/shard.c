@@ -558,6 +558,7 @@ static void call_finish(struct call *c)
     enum xp_status status = xp_workers_post(c->shard->workers, XP_WORK_QUERY, run_call, c);
     if (status != XP_OK) {
         xp_fail(&err, status, 0, "too many requests are waiting; try again in a moment");
+        xp_error_retry(&err, xp_workers_wait_ms(c->shard->workers));
         call_fail(c, status, &err);
     }
 }
@@ -748,6 +749,7 @@ static void on_ready(void *ctx, enum xp_status status, const struct xp_error *er
     status = xp_workers_post(c->shard->workers, XP_WORK_QUERY, map_host, c);
     if (status != XP_OK) {
         xp_fail(&busy, status, 0, "too many requests are waiting; try again in a moment");
+        xp_error_retry(&busy, xp_workers_wait_ms(c->shard->workers));
         call_break(c, status, &busy);
     }
 }

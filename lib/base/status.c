@@ -20,6 +20,7 @@ enum xp_status xp_fail(struct xp_error *err, enum xp_status status, uint64_t off
     if (!err)
         return status;
     err->status = status;
+    err->retry_s = 0;
     err->offset = offset;
     va_list ap;
     va_start(ap, fmt);
@@ -27,6 +28,13 @@ enum xp_status xp_fail(struct xp_error *err, enum xp_status status, uint64_t off
         err->text[0] = 0;
     va_end(ap);
     return status;
+}
+
+void xp_error_retry(struct xp_error *err, uint64_t ms)
+{
+    uint64_t s = ms / 1000 + (ms % 1000 > 0);
+    if (err)
+        err->retry_s = (uint16_t)(s < 1 ? 1 : s > XP_RETRY_MAX_S ? XP_RETRY_MAX_S : s);
 }
 
 static enum xp_status known(enum xp_status status)

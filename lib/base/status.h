@@ -42,16 +42,22 @@ enum xp_status {
         XP_STATUS_COUNT
 };
 
+#define XP_RETRY_MAX_S 30
+
 struct xp_error {
     enum xp_status status;
-    uint64_t offset; /* byte in the object the error is about, or 0 */
-    char text[240];  /* a sentence for people; never parsed; UTF-8 or raw bytes of a name */
+    uint16_t retry_s; /* when to ask again, up to XP_RETRY_MAX_S; 0: nothing is known */
+    uint64_t offset;  /* byte in the object the error is about, or 0 */
+    char text[240];   /* a sentence for people; never parsed; UTF-8 or raw bytes of a name */
 };
 
 /* Fills *err (if any) and returns status, so that
  * `return xp_fail(err, XP_CORRUPT, at, "tag %u", tag);` is one line. */
 enum xp_status xp_fail(struct xp_error *err, enum xp_status status, uint64_t offset,
                        const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* Says when to ask again: what is known, in whole seconds, at least one. err may be NULL. */
+void xp_error_retry(struct xp_error *err, uint64_t ms);
 
 int xp_status_http(enum xp_status status);
 bool xp_status_retry(enum xp_status status);

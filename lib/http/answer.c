@@ -1,4 +1,5 @@
 /* lib/http/answer.c - building an answer; nothing here is sent. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/json_out.h"
@@ -91,6 +92,8 @@ void http_answer_problem(struct http_answer *a, const struct xp_error *err)
     answer_problem_json(&b, status, xp_status_code(err->status), http_reason(status),
                         xp_span_str(detail), err->offset);
     http_answer_body(a, &b);
+    char after[8];
+    snprintf(after, sizeof after, "%u", err->retry_s ? err->retry_s : 1u);
     if (xp_status_retry(err->status))
-        http_answer_header(a, "retry-after", XP_SPAN_LIT("1"));
+        http_answer_header(a, "retry-after", xp_span_str(after));
 }

@@ -196,7 +196,8 @@ static enum xp_status judge(struct bucket *b, const struct bucket_call *c, enum 
 
 /* Milliseconds until the call is made again, -1: it is not. */
 static int64_t wait_before_next(struct bucket *b, struct retry *retry, enum xp_status net,
-                                const struct net_reply *reply, bool *refreshed)
+                                const struct net_reply *reply, bool *refreshed,
+                                struct xp_error *why)
 {
     if (reply->code == 401 && !*refreshed) {
         *refreshed = true;
@@ -205,8 +206,9 @@ static int64_t wait_before_next(struct bucket *b, struct retry *retry, enum xp_s
     if (reply->code < 0 || !retry_may_pass(net, reply->code))
         return -1;
     char *after = net_reply_header(reply, "retry-after");
-    int64_t ms =
-        retry_delay_ms(retry, &b->retries, retry_after_ms(after), bucket_random(b), xp_now_ns());
+    int64_t asked = retry_after_ms(after);
+    int64_t ms = retry_delay_ms(retry, &b->retries, asked, bucket_random(b), xp_now_ns());
+    xp_error_retry(why, retry_later_ms(retry, asked));
     free(after);
     return ms;
 }
@@ -226,7 +228,7 @@ enum xp_status bucket_call(struct bucket *b, const struct bucket_call *c, struct
             atomic_store(&b->away, false);
             return XP_OK;
         }
-        int64_t ms = wait_before_next(b, &retry, net, reply, &refreshed);
+        int64_t ms = wait_before_next(b, &retry, net, reply, &refreshed, &why);
         if (most && ms > 0 && atomic_load(&b->away))
             ms = -1;
         if (ms < 0) {

@@ -311,6 +311,8 @@ static void piece_fail(struct piece *p, const struct net_answer *a)
         stale(p); /* it was there when it was listed */
     else
         bucket_fail(r->b, BUCKET_READ, r->key, a->code, xp_span_of(p->said, p->said_n), &p->err);
+    if (xp_status_retry(p->err.status) && p->retry.attempts)
+        xp_error_retry(&p->err, retry_later_ms(&p->retry, 0));
 }
 
 static void on_done(void *ctx, const struct net_answer *a)

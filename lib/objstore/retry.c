@@ -47,6 +47,14 @@ int64_t retry_delay_ms(struct retry *r, struct retry_budget *b, int64_t asked_ms
     return now_ns + ms * 1000000 >= r->deadline_ns ? -1 : (int64_t)ms;
 }
 
+uint64_t retry_later_ms(const struct retry *r, int64_t asked_ms)
+{
+    uint64_t ms = r->attempts < 6 ? (uint64_t)RETRY_FIRST_MS << r->attempts : RETRY_CAP_MS;
+    if (ms > RETRY_CAP_MS)
+        ms = RETRY_CAP_MS;
+    return asked_ms > 0 && (uint64_t)asked_ms > ms ? (uint64_t)asked_ms : ms;
+}
+
 int64_t retry_after_ms(const char *value)
 {
     char *end;

@@ -36,6 +36,9 @@ bool retry_may_pass(enum xp_status status, int code);
 int64_t retry_delay_ms(struct retry *r, struct retry_budget *b, int64_t asked_ms, uint64_t random,
                        uint64_t now_ns);
 
+/* When somebody who gave up may come again: the longest that the next delay could be. */
+uint64_t retry_later_ms(const struct retry *r, int64_t asked_ms);
+
 /* The value of Retry-After, which may be NULL, in milliseconds; only seconds are understood. */
 int64_t retry_after_ms(const char *value);
 

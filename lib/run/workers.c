@@ -18,6 +18,7 @@ struct task {
     xp_work_fn fn;
     void *ctx;
     enum xp_work_class cls;
+    uint64_t since_ns;
 };
 
 struct queue {
@@ -151,7 +152,7 @@ enum xp_status xp_workers_post(struct xp_workers *w, enum xp_work_class cls, xp_
 {
     struct task *t = malloc(sizeof *t);
     XP_ASSERT(t);
-    *t = (struct task){.fn = fn, .ctx = ctx, .cls = cls};
+    *t = (struct task){.fn = fn, .ctx = ctx, .cls = cls, .since_ns = xp_now_ns()};
     pthread_mutex_lock(&w->lock);
     bool full = cls == XP_WORK_QUERY && w->queues[cls].n >= w->queue_max;
     if (!full) {
@@ -168,6 +169,15 @@ enum xp_status xp_workers_post(struct xp_workers *w, enum xp_work_class cls, xp_
 int xp_workers_threads(const struct xp_workers *w)
 {
     return w->threads;
+}
+
+uint64_t xp_workers_wait_ms(struct xp_workers *w)
+{
+    pthread_mutex_lock(&w->lock);
+    const struct task *t = w->queues[XP_WORK_QUERY].first;
+    uint64_t ns = t ? xp_now_ns() - t->since_ns : 0;
+    pthread_mutex_unlock(&w->lock);
+    return ns / 1000000;
 }
 
 int xp_workers_waiting(struct xp_workers *w)

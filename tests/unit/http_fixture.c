@@ -129,6 +129,7 @@ static bool fill(struct http_answer *a, const struct http_request *rq)
     } else if (path_is(rq, "/fail")) {
         struct xp_error err;
         xp_fail(&err, XP_BUSY, 77, "no room for \"it\"");
+        xp_error_retry(&err, 6100);
         http_answer_problem(a, &err);
     } else {
         return false;

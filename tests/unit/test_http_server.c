@@ -76,7 +76,7 @@ static void error_is_a_problem_document(void **state)
     ask_path(f.port, "/fail", "", &r);
     assert_int_equal(r.status, 503);
     assert_string_equal(reply_header(&r, "content-type"), "application/problem+json");
-    assert_string_equal(reply_header(&r, "retry-after"), "1");
+    assert_string_equal(reply_header(&r, "retry-after"), "7");
     assert_buf_is(&r.body,
                   "{\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,"
                   "\"code\":\"busy\",\"detail\":\"no room for \\\"it\\\"\",\"offset\":77}");

@@ -59,6 +59,10 @@ static void nothing_is_tried_past_the_deadline(void **state)
     retry_budget_init(&b);
     assert_int_equal(retry_delay_ms(&r, &b, 0, 50, 9 * SECOND), 50);
     assert_int_equal(retry_delay_ms(&r, &b, 2000, 0, 9 * SECOND), -1);
+    assert_int_equal(retry_later_ms(&r, 0), 4 * RETRY_FIRST_MS); /* two attempts failed */
+    assert_int_equal(retry_later_ms(&r, 9000), 9000);
+    r.attempts = 40;
+    assert_int_equal(retry_later_ms(&r, 0), RETRY_CAP_MS);
 }
 
 static void a_store_that_fails_much_is_asked_slowly(void **state)

@@ -43,6 +43,23 @@ static void the_table_knows_every_status(void **state)
     assert_string_equal(xp_status_code(XP_NOT_FOUND), "not_found");
 }
 
+static void when_to_ask_again_is_whole_seconds_up_to_thirty(void **state)
+{
+    static const struct {
+        uint64_t ms;
+        int s;
+    } v[] = {{0, 1}, {1, 1}, {1000, 1}, {1001, 2}, {29999, 30}, {UINT64_MAX, XP_RETRY_MAX_S}};
+    struct xp_error err;
+    (void)state;
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
+        xp_fail(&err, XP_BUSY, 0, "x");
+        assert_int_equal(err.retry_s, 0);
+        xp_error_retry(&err, v[i].ms);
+        assert_int_equal(err.retry_s, v[i].s);
+    }
+    xp_error_retry(NULL, 1);
+}
+
 static void a_status_out_of_the_table_is_internal(void **state)
 {
     (void)state;
@@ -56,6 +73,7 @@ int main(void)
         cmocka_unit_test(fail_without_an_error_still_returns_the_status),
         cmocka_unit_test(a_long_text_is_cut_and_ends_in_nul),
         cmocka_unit_test(the_table_knows_every_status),
+        cmocka_unit_test(when_to_ask_again_is_whole_seconds_up_to_thirty),
         cmocka_unit_test(a_status_out_of_the_table_is_internal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,7 @@ static void one_that_failed_is_due_for_a_hello_later_and_later(void **state)
         assert_int_equal(name, 7);
         assert_string_equal(address, "a:1");
         assert_false(healths_due(h, now + 60 * SECOND, &name, address)); /* one hello at a time */
+        assert_int_equal(healths_wait_ms(h, name + 1, now), 0);
         assert_true(now - since >= HEALTH_FIRST_MS * MS && now - since <= 10 * SECOND);
         assert_true(now - since >= waited || now - since >= HEALTH_MOST_MS * MS);
         waited = now - since;
