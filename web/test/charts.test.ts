@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { toDot } from "../src/model/dot";
 import type { Tree } from "../src/api/report";
 import { seriesColours } from "../src/charts/colours";
 import { matrixOf, measuresOf, pivot, rowOrder } from "../src/model/matrix";
@@ -85,4 +86,13 @@ test("a tree of a hundred thousand levels is no problem", () => {
   const f = familyOf(deep);
   expect(visibleRows(deep, f, () => true, -1, true, null)).toHaveLength(100_000);
   expect(icicle(deep, f, 0, -1, 0).length).toBe(100_000);
+});
+
+test("a graph in Graphviz's language keeps hostile names as text", () => {
+  const nodes = [{ label: 'a"];evil[label="', opcode: "add", shape: "f32[8]", share: 0.25 }, { label: "b\\\nc", opcode: "", shape: "", share: NaN }];
+  const text = toDot('x"', nodes, [{ from: 0, to: 1, layout: true }]);
+  expect(text).toContain('digraph "x\\"" {');
+  expect(text).toContain('n0 [label="a\\"];evil[label=\\"", tooltip="add, f32[8], 25.00 % of the time"];');
+  expect(text).toContain('n1 [label="b\\\\ c", tooltip=""];');
+  expect(text).toContain("n0 -> n1 [style=dashed];");
 });

@@ -6,6 +6,7 @@ import { parseTool, toolHref } from "../model/toolurl";
 import { TIMELINE, tools, type Tool } from "../model/tools";
 import { Icon, type IconName } from "../widgets/icon";
 import { drawer } from "./drawer";
+import { pinned } from "./pins";
 import { toolsOf } from "./runtools";
 
 const KEY = "xprofd.rail";
@@ -55,9 +56,22 @@ export function Rail() {
         <Item href={`${root}compare${run ? `?a=${encodeURIComponent(run)}` : ""}`} icon="compare" label="Compare" here={page === "compare"} hint="Compare two runs (G V)" />
         <Item href={`${root}captures`} icon="camera" label="Captures" here={page === "captures"} hint="How profiles come here (G L)" />
         <Item href={`${root}admin`} icon="admin" label="Admin" here={page === "admin"} hint="How this instance does (G D)" />
+        <Pinned root={root} run={run} page={page} />
         {run && <RunItems root={root} run={run} page={page} href={(t) => toolHref(root, t.id, state)} />}
       </div>
     </nav>
+  );
+}
+
+function Pinned({ root, run, page }: { root: string; run: string; page: string }) {
+  const list = pinned(root);
+  if (list.length === 0) return null;
+  const to = page && !NO_RUN.has(page) && page !== TIMELINE ? page : "overview_page"; // the same page of the other run
+  return (
+    <div class="rail-group" role="group" aria-label="Pinned runs">
+      <p class="rail-title"><span class="rail-word">Pinned</span></p>
+      {list.map((r) => <Item key={r} href={`${root}${to}?run=${encodeURIComponent(r)}`} icon="pin" label={r} here={r === run} hint="A pinned run" />)}
+    </div>
   );
 }
 

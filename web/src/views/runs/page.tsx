@@ -10,6 +10,7 @@ import { go, here } from "../../model/location";
 import { formatSort, parseSort, type Sort } from "../../model/tablemodel";
 import { exact, natural, show } from "../../model/units";
 import { figuresFor, wantFigures } from "../../shell/figures";
+import { pinned, togglePin } from "../../shell/pins";
 import { KeptUploads, OpenFile } from "../../shell/upload";
 import { Icon } from "../../widgets/icon";
 import { ProblemPanel } from "../../widgets/problem";
@@ -255,6 +256,12 @@ function RunLine({ r, root, known, get, ticked, tick }: { r: RunRow; root: strin
       <td class="row-links">
         {r.state === "ready" && (
           <>
+            <button
+              type="button" class="pin" aria-pressed={pinned(root).includes(r.run)} aria-label={`Pin ${r.run}`} title="Pin: it then stands in the menu, in this browser"
+              onClick={() => togglePin(root, r.run)}
+            >
+              <Icon name="pin" />
+            </button>
             <a href={`${root}overview_page?run=${encodeURIComponent(r.run)}`} aria-label={`Overview of ${r.run}`} title="Overview"><Icon name="gauge" /> <span class="word">Overview</span></a>
             <a href={`${root}trace?run=${encodeURIComponent(r.run)}`} aria-label={`Timeline of ${r.run}`} title="Timeline"><Icon name="timeline" /> <span class="word">Timeline</span></a>
           </>

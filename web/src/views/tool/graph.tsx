@@ -1,10 +1,13 @@
 // What surrounds an op: the report's nodes and edges, drawn, and what can be said about the op in the middle.
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import type { Cell, Report, Table } from "../../api/report";
 import { GraphView, type GraphEdge, type GraphNode } from "../../charts/graph";
+import { toDot } from "../../model/dot";
 import { plural } from "../../model/format";
 import { asNumber } from "../../model/units";
 import { Icon } from "../../widgets/icon";
+import { save } from "../../widgets/save";
+import { saveSvg } from "../../widgets/savesvg";
 import { ModuleChoice } from "./modules";
 import type { PartProps } from "./parts";
 import { set, setArg } from "./state";
@@ -53,14 +56,21 @@ export function GraphControls({ report, s }: PartProps) {
 
 export function GraphPart({ report, s }: PartProps) {
   const made = useMemo(() => graphOf(report), [report]);
+  const head = useRef<HTMLDivElement>(null);
   if (!made) return null;
   const { nodes, edges, left, middle } = made;
+  const savePicture = (): void => {
+    const svg = head.current?.parentElement?.querySelector<SVGSVGElement>(".graph-box svg");
+    if (svg) saveSvg(middle, svg, getComputedStyle(svg.parentElement!).backgroundColor);
+  };
   if (nodes.length === 0) return <p class="none">No op is called so in this module.</p>;
   return (
     <section class="panel" aria-label="Graph">
-      <div class="panel-head">
+      <div class="panel-head" ref={head}>
         <h2>Neighbourhood</h2>
         <output class="table-count">{plural(nodes.length, "op")}{left > 0 && `, ${plural(left, "more op")} not drawn`} · operands above, users below · the bar is the share of time</output>
+        <button type="button" class="button push" title="Save the graph for Graphviz" onClick={() => save(`${middle}.dot`, "text/vnd.graphviz", toDot(middle, nodes, edges))}><Icon name="download" /> DOT</button>
+        <button type="button" class="button" title="Save the picture" onClick={savePicture}><Icon name="download" /> SVG</button>
       </div>
       <GraphView nodes={nodes} edges={edges} chosen={nodes.some((n) => n.id === s.op) ? s.op : middle} onChoose={(n) => set({ op: n.id, program: made.program, args: { ...s.args, node_name: "" } })} title="Neighbourhood" />
     </section>
