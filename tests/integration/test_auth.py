@@ -223,6 +223,16 @@ def test_a_login_that_was_not_begun_here_does_not_end_here(server, idp):
     assert ended.ask('GET', '/auth/callback?error=access_denied&state=x').status == 403
 
 
+def test_a_login_whose_token_or_proof_is_of_another_ends_in_a_refusal(server, idp):
+    for change in ({'nonce': 'of another login'}, {'nonce': None}, {'code_challenge': 'of another browser'},
+                   {'code_challenge_method': 'plain'}, {'redirect_uri': 'https://evil.example/'}, {'sub': ''}):
+        b = Browser(server)
+        url = idp.let_in(b.ask('GET', '/auth/login').to, BOB)
+        list(idp.codes.values())[-1].update(change)
+        r = b.ask('GET', b.local(url))
+        assert r.status == 403 and 'xprofd-session' not in b.cookies, (change, r)
+
+
 @pytest.mark.parametrize('place_', ['https://evil.example/', '//evil.example', '/p/a/', '..//evil.example', '\\\\evil',
                                     'javascript:alert(1)', 'p/%2e%2e/x', 'p/a/\r\nset-cookie:x'])
 def test_a_login_leads_to_this_site_only(server, idp, place_):
