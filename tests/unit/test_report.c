@@ -243,8 +243,8 @@ static void a_missing_host_is_named_with_what_is_wrong(void **state)
     struct report_host hosts[2] = {{.name = XP_SPAN_LIT("a")}, {.name = XP_SPAN_LIT("b")}};
     struct rig g;
     (void)state;
-    hosts[0].damage = (struct xp_error){XP_CORRUPT, 50, "cut off"};
-    hosts[1].missing = (struct xp_error){XP_CORRUPT, 12, "no profile"};
+    hosts[0].damage = (struct xp_error){.status = XP_CORRUPT, .offset = 50, .text = "cut off"};
+    hosts[1].missing = (struct xp_error){.status = XP_CORRUPT, .offset = 12, .text = "no profile"};
     begin(&g, &(struct report_ask){.hosts = hosts, .nhosts = 2});
     json_t *j = end(&g);
     assert_int_equal(json_array_size(json_object_get(j, "hosts")), 1);
