@@ -192,7 +192,8 @@ class Run:
         self.rss = {}  # of each process: (name, [(second, MB)])
         n = ARGS.users or (users // 10 if ARGS.small else users)
         cmd = [os.path.join(ARGS.build, 'users'), '--port', str(port or fleet.frontend.port), '--plan', plan_path, '--users', str(n),
-               '--rate', str(rate or ARGS.rate), '--seconds', str(ARGS.seconds)] + (['--mix', mix] if mix else []) + list(flags)
+               '--rate', str(rate or ARGS.rate), '--seconds', str(ARGS.seconds)] + (['--mix', mix] if mix else [])
+        cmd += list(flags) + (['--http2'] if ARGS.http2 and '--http2' not in flags else [])
         for k, v in kw.items():
             cmd += ['--' + k, str(v)]
         self.protocol = 'HTTP/%s%s' % ('2' if '--http2' in cmd else '1.1', ' over TLS' if '--tls' in cmd else '')
@@ -277,6 +278,9 @@ class Run:
             if m['n'] or m['errors']:
                 lines.append('%-6s %8d %7d %9.1f %9.1f %9.1f %9.1f %9.1f' %
                              (name, m['n'], m['errors'], m['p50'], m['p95'], m['p99'], m['p999'], m['max']))
+        failed = ['%d in second %d' % (x[1], i) for i, x in enumerate(r['seconds']) if x[1]]
+        if failed:
+            lines.append('errors: ' + ', '.join(failed) + ''.join('; %s at %.1f s' % (what, at) for at, what in self.marks))
         looked = c['part_hits_total'] + c['part_loads_total']
         lines.append('refused (503) %d, sent again by the client %d, wrong answers of links %d; CPU frontend %.1f s, shards %.1f s' %
                      (r['busy'], r['retries'], r['wrong'], self.cpu1['frontend'] - self.cpu0['frontend'],
