@@ -182,6 +182,30 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     await waitFor("the host of the row", () => page.url().includes("host=worker-1"));
     await page.waitForSelector(".strip canvas");
     await page.screenshot({ path: join(shots, "devices-light.png") });
+
+    await page.click("[title='Another host or run at the same time']");
+    await page.click(".beside-choice .button:not([disabled])");
+    const beside = () => new URL(page.url()).searchParams.get("with");
+    await waitFor("the other host stands below", async () => beside() === "worker-0@0" && (await page.locator(".drawing canvas").count()) === 2);
+    await page.keyboard.press("Escape");
+    const canvas = page.locator(".drawing canvas");
+    for (const i of [0, 1]) {
+      await canvas.nth(i).focus();
+      await waitFor("an event of each is chosen", async () => (await page.keyboard.press("."), await page.locator(".details h2").count()));
+      await waitFor("what the panel is about", async () => (await page.locator(".beside-head.active").innerText()).includes(`worker-${1 - i}`));
+    }
+    await page.keyboard.press("w");
+    await waitFor("the second moves the first", () => windowOf(page));
+    await page.fill(".beside-head input", "1.5 us");
+    await page.keyboard.press("Enter");
+    await waitFor("an offset", () => beside() === "worker-0@1500000");
+    await page.screenshot({ path: join(shots, "beside-light.png") });
+    await page.click(".beside-head button:has-text('Align')");
+    await waitFor("aligned", () => /^worker-0@-?\d+$/.test(beside()) && beside() !== "worker-0@1500000");
+    await page.reload();
+    await waitFor("both are back", async () => (await canvas.count()) === 2 && /worker-0@/.test(beside()));
+    await page.click("[aria-label^='Close worker-0']");
+    await waitFor("one is left", async () => beside() === null && (await canvas.count()) === 1);
     assert.deepEqual(await check(), []);
     await close();
   });

@@ -4,7 +4,7 @@ import { emptyTrace, formatRows, formatTrace, parseRows, parseTrace, type TraceU
 const full: TraceUrl = {
   run: "2026 run/1", host: "worker-0", t: { t0: -5n, t1: 9007199254740993n }, sel: "18446744073709551615",
   area: { t0: 1n, t1: 2n, rows: "0,3,7-12" }, q: 'name:"all reduce" -x', folded: [2, 0], flat: [5], top: 17, find: "tpu:0 ops",
-  pins: [9, 3], hide: [4, 5], measured: { t0: 5n, t1: 9n }, marks: [{ at: 7n, note: "a, b~c & d=é%" }, { at: -1n, note: "" }], off: ["copy", "idle"], curves: [{ line: 2, stat: "bytes, in use~" }], strip: true, flame: true,
+  pins: [9, 3], hide: [4, 5], measured: { t0: 5n, t1: 9n }, marks: [{ at: 7n, note: "a, b~c & d=é%" }, { at: -1n, note: "" }], off: ["copy", "idle"], curves: [{ line: 2, stat: "bytes, in use~" }], beside: [{ run: "a,b@c", host: "w@1,2", shift: -5n }, { run: "", host: "é%", shift: 0n }], strip: true, flame: true,
 };
 
 test("everything that changes the picture comes back from the address", () => {

@@ -23,6 +23,7 @@ export interface TraceUrl {
   marks: Mark[];
   off: Category[]; // kinds of work that stand back
   curves: Curve[]; // values of events that are drawn
+  beside: Beside[]; // other hosts and runs, at the same time
   strip: boolean; // all devices of the run are shown
   flame: boolean; // the area is shown as a flame graph
 }
@@ -33,6 +34,33 @@ export interface Curve {
   stat: string;
 }
 
+/** Another timeline: its time is the first one's and `shift` ps. */
+export interface Beside {
+  run: string; // "": the same
+  host: string; // "": the only one
+  shift: bigint;
+}
+
+export const BESIDE_MAX = 3;
+
+function parseBeside(text: string | null): Beside[] {
+  const out: Beside[] = [];
+  for (const part of (text ?? "").split(",")) {
+    const m = /^([^@]*)@(-?\d{1,19})(?:@([^@]*))?$/.exec(part);
+    if (!m || out.length === BESIDE_MAX) continue;
+    try {
+      out.push({ host: decodeURIComponent(m[1]!), shift: BigInt(m[2]!), run: decodeURIComponent(m[3] ?? "") });
+    } catch {
+      // a name that is none
+    }
+  }
+  return out;
+}
+
+function formatBeside(list: readonly Beside[]): string {
+  return list.map((b) => `${encodeURIComponent(b.host)}@${b.shift}${b.run ? `@${encodeURIComponent(b.run)}` : ""}`).join(",");
+}
+
 /** A bookmark: a time with a note, which may be empty. */
 export interface Mark {
   at: bigint;
@@ -41,7 +69,7 @@ export interface Mark {
 
 export const emptyTrace: TraceUrl = {
   run: "", host: "", t: null, sel: "", area: null, q: "", folded: [], flat: [], top: null, find: "",
-  pins: [], hide: [], measured: null, marks: [], off: [], curves: [], strip: false, flame: false,
+  pins: [], hide: [], measured: null, marks: [], off: [], curves: [], beside: [], strip: false, flame: false,
 };
 
 export function parseRange(text: string | null): Range | null {
@@ -135,6 +163,7 @@ export function parseTrace(search: string): TraceUrl {
     marks: parseMarks(p.get("bm")),
     off: categories.map((c) => c.id).filter((c) => (p.get("off") ?? "").split(",").includes(c)),
     curves: parseCurves(p.get("curve")),
+    beside: parseBeside(p.get("with")),
     strip: p.get("strip") === "1",
     flame: p.get("as") === "flame",
   };
@@ -163,6 +192,7 @@ export function formatTrace(s: TraceUrl): string {
   if (s.pins.length) parts.push(`pin=${s.pins.join(",")}`);
   if (s.hide.length) parts.push(`hide=${formatRows(s.hide)}`);
   if (s.off.length) parts.push(`off=${categories.map((c) => c.id).filter((c) => s.off.includes(c)).join(",")}`);
+  if (s.beside.length) parts.push(`with=${encode(formatBeside(s.beside))}`);
   if (s.strip) parts.push("strip=1");
   if (s.curves.length) parts.push(`curve=${encode(s.curves.map((c) => `${c.line}~${encodeURIComponent(c.stat)}`).join(","))}`);
   if (s.measured) parts.push(`m=${s.measured.t0}..${s.measured.t1}`);

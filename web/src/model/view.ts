@@ -19,6 +19,19 @@ export function endOf(v: View): bigint {
   return v.t0 + toBig(v.span);
 }
 
+/** The same, so much later. */
+export function shiftView(v: View, by: bigint): View {
+  return by === 0n ? v : { t0: v.t0 + by, span: v.span };
+}
+
+export function shiftRange(r: Range, by: bigint): Range {
+  return { t0: r.t0 + by, t1: r.t1 + by };
+}
+
+export function unionOf(a: Range, b: Range): Range {
+  return { t0: a.t0 < b.t0 ? a.t0 : b.t0, t1: a.t1 > b.t1 ? a.t1 : b.t1 };
+}
+
 export function sameView(a: View, b: View): boolean {
   return a.t0 === b.t0 && a.span === b.span;
 }

@@ -42,7 +42,7 @@ const moves: Record<string, { zoom?: number; pan?: number; scroll?: number }> = 
 };
 
 export interface KeyTargets {
-  trace: Trace;
+  trace: () => Trace; // the one that was used last
   focusSearch: () => void;
   toggleHelp: () => void;
   pointerShare: () => number; // where zoom has its centre, 0 … 1
@@ -57,37 +57,37 @@ function isTyping(e: KeyboardEvent): boolean {
 function discrete({ trace, focusSearch, toggleHelp, pointer, pointerShare }: KeyTargets): Record<string, () => void> {
   const onRow = (act: (line: number) => void) => (): void => {
     const p = pointer();
-    const line = (p && trace.rowAt(p.y)?.line?.line) ?? trace.event.mark.peek()?.line;
-    if (line === undefined) trace.say("Point at a row, or choose an event on it.");
+    const line = (p && trace().rowAt(p.y)?.line?.line) ?? trace().event.mark.peek()?.line;
+    if (line === undefined) trace().say("Point at a row, or choose an event on it.");
     else act(line);
   };
   return {
-    p: onRow((line) => trace.togglePin(line)),
-    h: onRow((line) => trace.hideLine(line)),
-    e: () => trace.openDock("rows"),
-    m: () => trace.bookmark(pointer() ? pointerShare() : null),
-    f: () => trace.fit(),
-    "0": () => trace.whole(),
-    home: () => trace.whole(),
-    ".": () => void trace.neighbour(1),
-    ",": () => void trace.neighbour(-1),
-    j: () => trace.otherRow(1),
-    k: () => trace.otherRow(-1),
-    "]": () => void trace.stepHit(1),
-    "[": () => void trace.stepHit(-1),
+    p: onRow((line) => trace().togglePin(line)),
+    h: onRow((line) => trace().hideLine(line)),
+    e: () => trace().openDock("rows"),
+    m: () => trace().bookmark(pointer() ? pointerShare() : null),
+    f: () => trace().fit(),
+    "0": () => trace().whole(),
+    home: () => trace().whole(),
+    ".": () => void trace().neighbour(1),
+    ",": () => void trace().neighbour(-1),
+    j: () => trace().otherRow(1),
+    k: () => trace().otherRow(-1),
+    "]": () => void trace().stepHit(1),
+    "[": () => void trace().stepHit(-1),
     "/": focusSearch,
     l: () => document.querySelector<HTMLInputElement>(".finder input")?.select(),
     "?": toggleHelp,
-    r: () => trace.areaFromEvent(),
-    "1": () => (trace.mode.value = "pan"),
-    "2": () => (trace.mode.value = "select"),
-    "3": () => (trace.mode.value = "zoom"),
-    "4": () => (trace.mode.value = "measure"),
-    q: () => (trace.dock.value = !trace.dock.peek()),
-    v: () => trace.toggleStrip(),
-    c: () => trace.foldAll(trace.rows.peek().rows.some((r) => !r.line && !r.folded)),
+    r: () => trace().areaFromEvent(),
+    "1": () => (trace().mode.value = "pan"),
+    "2": () => (trace().mode.value = "select"),
+    "3": () => (trace().mode.value = "zoom"),
+    "4": () => (trace().mode.value = "measure"),
+    q: () => (trace().dock.value = !trace().dock.peek()),
+    v: () => trace().toggleStrip(),
+    c: () => trace().foldAll(trace().rows.peek().rows.some((r) => !r.line && !r.folded)),
     t: cycleTheme,
-    escape: () => trace.back(),
+    escape: () => trace().back(),
   };
 }
 
@@ -101,9 +101,9 @@ export function listenKeys(targets: KeyTargets): () => void {
   const move = (key: string, amount: number, shift: boolean): void => {
     const m = moves[key]!;
     const n = amount * (shift ? 4 : 1);
-    if (m.zoom) trace.zoom(Math.exp(m.zoom * n), targets.pointerShare());
-    if (m.pan) trace.pan(m.pan * n);
-    if (m.scroll) trace.scrollBy(m.scroll * n * 400);
+    if (m.zoom) trace().zoom(Math.exp(m.zoom * n), targets.pointerShare());
+    if (m.pan) trace().pan(m.pan * n);
+    if (m.scroll) trace().scrollBy(m.scroll * n * 400);
   };
 
   let shifted = false;

@@ -17,6 +17,7 @@ import { Popover } from "../../widgets/popover";
 import { ProblemPanel } from "../../widgets/problem";
 import { RangeChip } from "../../widgets/rangechip";
 import { Bar, Loading } from "../../widgets/shell";
+import { Besides, BesideChoice, FirstHead } from "./beside";
 import { Dock } from "./dock";
 import { Help } from "./help";
 import { listenKeys } from "./keys";
@@ -71,22 +72,26 @@ export function TracePage() {
 
 function TraceOf({ api, run, host, info }: { api: Api; run: string; host: string; info: Run | null }) {
   const trace = useMemo(() => new Trace(api, { run, host }), []);
-  const pointer = useRef<{ value: Pointer | null }>({ value: null });
+  const pointer = useRef<{ value: Pointer | null; of?: Trace }>({ value: null });
+  const used = useSignal(trace); // of several timelines the one that keys and the panel are about
+  const active = used.value === trace || trace.beside.value.includes(used.value) ? used.value : trace;
   const helping = useSignal(false);
   const input = useRef<HTMLInputElement>(null);
 
   useEffect(() => {
     trace.start(parseTrace(window.location.search));
     const unsync = syncAddress(trace);
+    const now = (): Trace => (trace.beside.peek().includes(used.peek()) ? used.peek() : trace);
+    const over = (): Pointer | null => (pointer.current.of === now() ? pointer.current.value : null);
     const unlisten = listenKeys({
-      trace,
+      trace: now,
       focusSearch: () => input.current?.select(),
       toggleHelp: () => (helping.value = !helping.peek()),
       pointerShare: () => {
-        const x = pointer.current.value?.x;
+        const x = over()?.x;
         return x === undefined ? 0.5 : x / Math.max(1, trace.size.peek().width);
       },
-      pointer: () => pointer.current.value,
+      pointer: over,
     });
     return () => {
       unlisten();
@@ -106,13 +111,13 @@ function TraceOf({ api, run, host, info }: { api: Api; run: string; host: string
       {problem.value && !tracks.value
         ? <main class="page"><ProblemPanel problem={problem.value} retry={() => trace.loader.start()} /></main>
         : tracks.value
-          ? <Body trace={trace} pointer={pointer.current} />
+          ? <Body trace={trace} pointer={pointer.current} active={active} use={(t) => void (used.value = t)} />
           : <main class="page"><FirstLoad trace={trace} /></main>}
-      <Dock trace={trace} />
+      <Dock trace={active} />
       <Status trace={trace} />
       {helping.value && <Help close={() => { helping.value = false; }} />}
-      <p id="said" class="said" role="status" aria-live="polite">{trace.said.value}</p>
-      <p class="unseen" aria-live="polite">{spoken(trace)}</p>
+      <p id="said" class="said" role="status" aria-live="polite">{active.said.value || trace.said.value}</p>
+      <p class="unseen" aria-live="polite">{spoken(active)}</p>
     </div>
   );
 }
@@ -123,7 +128,9 @@ function spoken(trace: Trace): string {
   return d ? `${d.display_name || d.name}, ${duration(big(d.duration_ps))}, ${d.plane_name}, ${d.line_name}` : "";
 }
 
-function Body({ trace, pointer }: { trace: Trace; pointer: { value: Pointer | null } }) {
+function Body({ trace, pointer, active, use }: {
+  trace: Trace; pointer: { value: Pointer | null; of?: Trace }; active: Trace; use: (t: Trace) => void;
+}) {
   const t = trace.tracks.value!;
   if (!t.loading && t.events === 0)
     return (
@@ -143,7 +150,11 @@ function Body({ trace, pointer }: { trace: Trace; pointer: { value: Pointer | nu
       <h1 class="unseen">Timeline of {trace.who.run}, {trace.who.host}</h1>
       <Minimap trace={trace} />
       {trace.strip.value && <StripPanel trace={trace} go={(host, at) => showHost(trace, host, at)} />}
-      <Stage trace={trace} pointer={pointer} />
+      <section class="beside" aria-label="First timeline" onPointerDownCapture={() => use(trace)} onFocusCapture={() => use(trace)}>
+        {trace.beside.value.length > 0 && <FirstHead trace={trace} active={active === trace} />}
+        <Stage trace={trace} pointer={pointer} />
+      </section>
+      <Besides trace={trace} pointer={pointer} active={active} use={use} />
     </main>
   );
 }
@@ -239,6 +250,7 @@ function Tools({ trace, help }: { trace: Trace; help: () => void }) {
         ))}
       </div>
       <ColourChoice trace={trace} />
+      <BesideChoice trace={trace} />
       <button
         type="button" class="tool" aria-pressed={trace.strip.value} title="All devices of the run (V)" aria-label="All devices of the run"
         onClick={() => trace.toggleStrip()}

@@ -110,7 +110,7 @@ export function listenPointer(canvas: HTMLCanvasElement, trace: Trace, at: (p: P
     const hit = p.y < 0 ? null : trace.hitAt(p.x, p.y);
     if (hit) trace.choose(hit);
     else if (trace.event.id.peek()) trace.deselect();
-    else if (trace.measured.peek()) trace.measured.value = null;
+    else if (trace.measuredHere()) trace.measure(0n, 0n);
     else if (trace.sum.area.peek()) trace.setArea(null);
   };
 

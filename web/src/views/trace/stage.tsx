@@ -20,7 +20,7 @@ function areaScene(a: Area | null): Scene["area"] {
   return a && { t0: a.t0, t1: a.t1, lines: linesOf(a) };
 }
 
-export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Pointer | null } }) {
+export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Pointer | null; of?: Trace } }) {
   const scroller = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const cursor = useSignal<Pointer | null>(null);
@@ -49,8 +49,8 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
         hovered: trace.boxOf(trace.hover.peek()?.mark ?? null),
         area: areaScene(trace.dragging.peek() ?? trace.sum.area.peek()),
         arrows: trace.arrows(),
-        measured: trace.measured.peek(),
-        marks: trace.marks.peek(),
+        measured: trace.measuredHere(),
+        marks: trace.marksHere(),
         cursorX: cursor.peek()?.x ?? null,
         lasting: trace.lasting.peek(),
       });
@@ -58,7 +58,7 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
     };
 
     const unstyle = effect(() => {
-      void [trace.search.text.value, trace.off.value, palette.value];
+      void [(trace.lead ?? trace).search.text.value, trace.off.value, palette.value];
       painter.restyle();
     });
     // Whatever the picture depends on; at most one drawing a frame.
@@ -66,7 +66,7 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
       void [
         trace.view.value, trace.size.value, trace.inSight.value, trace.scrollTop.value, trace.fetcher.version.value, trace.curves.version.value,
         trace.event.mark.value, trace.event.details.value, trace.hover.value, trace.sum.area.value, trace.dragging.value,
-        trace.search.text.value, trace.off.value, palette.value, cursor.value, trace.measured.value, trace.marks.value,
+        (trace.lead ?? trace).search.text.value, trace.off.value, palette.value, cursor.value, trace.measuredHere(), trace.marksHere(),
       ];
       if (dark.value !== theme.dark) theme = readTheme();
       soon();
@@ -92,8 +92,9 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
     const unpoint = listenPointer(el, trace, (p) => {
       cursor.value = p;
       pointer.value = p;
+      pointer.of = trace;
     });
-    el.focus({ preventScroll: true });
+    if (!trace.lead) el.focus({ preventScroll: true });
     return () => {
       cancelAnimationFrame(frame);
       observer.disconnect();

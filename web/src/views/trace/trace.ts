@@ -10,13 +10,14 @@ import { layoutRuler } from "../../layout/ruler";
 import { foldedByDefault, laneAt, laneTop, layoutRows, visibleRows, type Row } from "../../layout/rows";
 import type { Category } from "../../model/colour";
 import { Names, type Name } from "../../model/names";
-import { parseLasting, parseQuery } from "../../model/query";
+import { parseLasting, parseQuery, type Lasting } from "../../model/query";
 import { Slabs, type Slab } from "../../model/slabs";
 import { timestamp } from "../../model/format";
 import { palette } from "../../model/theme";
-import { formatRows, type Area, type Curve, type Mark as Bookmark, type TraceUrl } from "../../model/url";
+import { formatRows, BESIDE_MAX, type Area, type Beside, type Curve, type Mark as Bookmark, type TraceUrl } from "../../model/url";
 import {
-  clampView, deeper, endOf, fitView, panView, revealView, sameView, timeAt, wholeView, zoomView, type Range, type View,
+  clampView, deeper, endOf, fitView, panView, revealView, sameView, shiftRange, shiftView, timeAt, unionOf, wholeView, zoomView,
+  type Range, type View,
 } from "../../model/view";
 import { Curves, valueAt } from "./curves";
 import { AreaSum, sameArea } from "./area";
@@ -67,6 +68,9 @@ export class Trace {
   readonly mode = signal<Mode>("pan");
   readonly tab = signal<Tab>("details");
   readonly dock = signal(false);
+  /** Other timelines that show the same time, each so much later. */
+  readonly beside = signal<readonly Trace[]>([]);
+  readonly shift = signal(0n);
   readonly hover = signal<Hover | null>(null);
   /** The value of a curve under the pointer. */
   readonly point = signal<{ row: Row; at: bigint; v: number } | null>(null);
@@ -77,10 +81,11 @@ export class Trace {
   readonly shown = signal<View>({ t0: 0n, span: 1 });
 
   /** The durations that the search asks for. */
-  readonly lasting = computed(() => parseLasting(this.search.text.value));
+  readonly lasting: ReadonlySignal<Lasting | null>;
 
   readonly tracks;
   readonly session: ReadonlySignal<Range>;
+  readonly bounds: ReadonlySignal<Range>; // where one can move: all timelines that are shown
   readonly view: ReadonlySignal<View>;
   readonly base: ReadonlySignal<string>; // what the ruler counts from
   readonly rows;
@@ -92,7 +97,14 @@ export class Trace {
   private revealLater = false; // the chosen event came before the rows
   private readonly undo: (() => void)[] = [];
 
-  constructor(readonly api: Api, readonly who: { run: string; host: string }) {
+  /** lead: the timeline that this one stands beside: the view, what is measured and sought, and the panel are its own. */
+  constructor(readonly api: Api, readonly who: { run: string; host: string }, readonly lead: Trace | null = null) {
+    if (lead) {
+      this.mode = lead.mode;
+      this.tab = lead.tab;
+      this.dock = lead.dock;
+      this.off = lead.off;
+    }
     this.loader = new TracksLoader(api, who, () => this.onTracks());
     this.tracks = this.loader.tracks;
     this.search = new Search(api, who);
@@ -106,7 +118,13 @@ export class Trace {
       const t1 = big(t?.end_ps);
       return { t0, t1: t1 > t0 ? t1 : t0 + 1n };
     });
-    this.view = computed(() => this.chosen.value ?? wholeView(this.session.value));
+    this.bounds = computed((): Range => lead
+      ? shiftRange(lead.bounds.value, this.shift.value)
+      : this.beside.value.filter((b) => b.tracks.value).reduce((r, b) => unionOf(r, shiftRange(b.session.value, -b.shift.value)), this.session.value));
+    this.view = computed(() => lead
+      ? shiftView(lead.view.value, this.shift.value)
+      : this.chosen.value ?? wholeView(this.bounds.value));
+    this.lasting = computed(() => parseLasting((lead ?? this).search.text.value));
     this.base = computed(() => (this.size.value.width ? layoutRuler(this.shown.value, this.size.value.width).base : ""));
     this.rows = computed(() => layoutRows(
       this.tracks.value?.planes ?? [], this.folded.value, this.flat.value, this.pins.value, this.hidden.value,
@@ -119,12 +137,16 @@ export class Trace {
     });
   }
 
-  start(url: TraceUrl): void {
-    this.apply(url);
+  /** null: beside another one. */
+  start(url: TraceUrl | null): void {
+    if (url) this.apply(url);
     this.undo.push(
       effect(() => this.names.setPalette(palette.value)),
       effect(() => this.names.setOff(this.off.value)),
-      effect(() => this.names.setQuery(this.search.text.value.trim() ? parseQuery(this.search.text.value) : null)),
+      effect(() => {
+        const { text } = (this.lead ?? this).search;
+        this.names.setQuery(text.value.trim() ? parseQuery(text.value) : null);
+      }),
       effect(() => this.ask()),
       effect(() => {
         const loaded = this.tracks.value?.loading === false;
@@ -142,6 +164,7 @@ export class Trace {
     this.event.stop();
     this.sum.stop();
     this.curves.stop();
+    for (const b of this.beside.peek()) b.stop();
   }
 
   // --- the address ---
@@ -160,6 +183,7 @@ export class Trace {
       this.measured.value = url.measured;
       this.marks.value = url.marks;
       this.curves.set(url.curves);
+      this.setBeside(url.beside);
       this.strip.value = url.strip;
       this.flame.value = url.flame;
       this.off.value = new Set(url.off);
@@ -190,9 +214,55 @@ export class Trace {
       marks: [...this.marks.value],
       off: [...this.off.value],
       curves: [...this.curves.list.value],
+      beside: this.beside.value.map((b) => b.asBeside()),
       strip: this.strip.value,
       flame: this.flame.value && this.sum.area.value !== null,
     };
+  }
+
+  // --- other timelines ---
+
+  asBeside(): Beside {
+    return { run: this.who.run === this.lead?.who.run ? "" : this.who.run, host: this.who.host, shift: this.shift.value };
+  }
+
+  /** Those that are there stay as they are. */
+  setBeside(list: readonly Beside[]): void {
+    const old = [...this.beside.peek()];
+    const next = list.map((b) => {
+      const run = b.run || this.who.run;
+      const at = old.findIndex((t) => t.who.run === run && t.who.host === b.host);
+      const found = at >= 0 ? old.splice(at, 1)[0]! : null;
+      const trace = found ?? new Trace(this.api, { run, host: b.host }, this);
+      trace.shift.value = b.shift;
+      return { trace, fresh: !found };
+    });
+    if (old.length || next.some((n) => n.fresh)) this.beside.value = next.map((n) => n.trace);
+    for (const n of next) if (n.fresh) n.trace.start(null);
+    for (const t of old) t.stop();
+  }
+
+  addBeside(b: Beside): void {
+    this.step = true;
+    this.setBeside([...this.beside.peek().map((t) => t.asBeside()), b].slice(-BESIDE_MAX));
+  }
+
+  /** So much later from now on. */
+  setShift(by: bigint): void {
+    this.lead!.step = true;
+    this.shift.value = by;
+  }
+
+  /** The chosen events of both begin at one place. */
+  align(): void {
+    const [a, b] = [this.lead?.event.mark.peek(), this.event.mark.peek()];
+    if (a && b) this.setShift(b.begin - a.begin);
+  }
+
+  leave(): void {
+    const lead = this.lead!;
+    lead.step = true;
+    lead.setBeside(lead.beside.peek().filter((t) => t !== this).map((t) => t.asBeside()));
   }
 
   // --- loading ---
@@ -212,7 +282,7 @@ export class Trace {
     this.fetcher.refresh();
     // An address may name a time where there is nothing.
     const v = this.chosen.peek();
-    if (v && !this.tracks.peek()?.loading) this.setView(clampView(v, this.session.peek()), false);
+    if (v && !this.tracks.peek()?.loading) this.setView(clampView(v, this.bounds.peek()), false);
     if (this.revealLater) this.reveal();
     if (this.pins.peek().length) void this.loader.ensure(this.pins.peek());
     this.scrollToWanted();
@@ -238,35 +308,38 @@ export class Trace {
   // --- moving ---
 
   private setView(v: View, step: boolean): void {
-    const next = sameView(v, wholeView(this.session.peek())) ? null : v;
+    if (this.lead) return this.lead.setView(shiftView(v, -this.shift.peek()), step);
+    const next = sameView(v, wholeView(this.bounds.peek())) ? null : v;
     if (next && this.chosen.peek() && sameView(next, this.chosen.peek()!)) return;
     if (step) this.step = true;
     this.chosen.value = next;
   }
 
   zoom(factor: number, at = 0.5): void {
-    this.setView(zoomView(this.view.peek(), factor, at, this.session.peek()), false);
+    this.setView(zoomView(this.view.peek(), factor, at, this.bounds.peek()), false);
   }
 
   pan(share: number): void {
-    this.setView(panView(this.view.peek(), share, this.session.peek()), false);
+    this.setView(panView(this.view.peek(), share, this.bounds.peek()), false);
   }
 
   show(v: View): void {
-    this.setView(clampView(v, this.session.peek()), false);
+    this.setView(clampView(v, this.bounds.peek()), false);
   }
 
   zoomTo(r: Range): void {
-    this.zoomInto(fitView(r, this.session.peek(), 0));
+    this.zoomInto(fitView(r, this.bounds.peek(), 0));
   }
 
   /** Into a range, or back to one; what is inside of it is left. */
   zoomInto(v: View): void {
+    if (this.lead) return this.lead.zoomInto(shiftView(v, -this.shift.peek()));
     this.trail.value = deeper(this.trail.peek(), v);
     this.setView(v, true);
   }
 
   whole(): void {
+    if (this.lead) return this.lead.whole();
     this.step = true;
     this.trail.value = [];
     this.chosen.value = null;
@@ -276,9 +349,9 @@ export class Trace {
   fit(): void {
     const a = this.sum.area.peek();
     const m = this.event.mark.peek();
-    if (this.tab.peek() === "area" && a) this.zoomInto(fitView(a, this.session.peek()));
-    else if (m) this.zoomInto(fitView({ t0: m.begin, t1: m.end }, this.session.peek(), 0.5));
-    else if (a) this.zoomInto(fitView(a, this.session.peek()));
+    if (this.tab.peek() === "area" && a) this.zoomInto(fitView(a, this.bounds.peek()));
+    else if (m) this.zoomInto(fitView({ t0: m.begin, t1: m.end }, this.bounds.peek(), 0.5));
+    else if (a) this.zoomInto(fitView(a, this.bounds.peek()));
     else this.whole();
   }
 
@@ -393,9 +466,11 @@ export class Trace {
   /** M: at the pointer, else where the chosen event begins, else in the middle. */
   bookmark(share: number | null): void {
     const v = this.view.peek();
-    const at = share !== null ? timeAt(v, share, 1) : this.event.mark.peek()?.begin ?? timeAt(v, 0.5, 1);
-    this.setMarks([...this.marks.peek().filter((m) => m.at !== at), { at, note: "" }]);
-    this.openDock("marks");
+    const here = share !== null ? timeAt(v, share, 1) : this.event.mark.peek()?.begin ?? timeAt(v, 0.5, 1);
+    const first = this.lead ?? this;
+    const at = here - this.shift.peek();
+    first.setMarks([...first.marks.peek().filter((m) => m.at !== at), { at, note: "" }]);
+    first.openDock("marks");
     this.say(`Bookmark at ${timestamp(at)}`);
   }
 
@@ -407,7 +482,7 @@ export class Trace {
   goTo(m: Bookmark): void {
     const v = this.view.peek();
     this.step = true;
-    this.setView(clampView({ t0: m.at - BigInt(Math.round(v.span / 2)), span: v.span }, this.session.peek()), true);
+    this.setView(clampView({ t0: m.at - BigInt(Math.round(v.span / 2)), span: v.span }, this.bounds.peek()), true);
   }
 
   // --- measuring ---
@@ -426,6 +501,7 @@ export class Trace {
   }
 
   measure(a: bigint, b: bigint): void {
+    if (this.lead) return this.lead.measure(a - this.shift.peek(), b - this.shift.peek());
     this.measured.value = a === b ? null : a < b ? { t0: a, t1: b } : { t0: b, t1: a };
   }
 
@@ -550,7 +626,7 @@ export class Trace {
     this.revealLater = !this.tracks.peek();
     if (this.revealLater) return;
     const width = this.size.peek().width || 1000;
-    this.setView(revealView(this.view.peek(), { t0: m.begin, t1: m.end }, this.session.peek(), width), false);
+    this.setView(revealView(this.view.peek(), { t0: m.begin, t1: m.end }, this.bounds.peek(), width), false);
     this.scrollToLine(m.line, m.lane);
   }
 
@@ -589,6 +665,17 @@ export class Trace {
   }
 
   // --- what is drawn ---
+
+  /** What is measured and marked, in the time of this one. */
+  measuredHere(): Range | null {
+    const m = (this.lead ?? this).measured.value;
+    return m && shiftRange(m, this.shift.value);
+  }
+
+  marksHere(): readonly Bookmark[] {
+    const by = this.shift.value;
+    return this.lead ? this.lead.marks.value.map((m) => ({ ...m, at: m.at + by })) : this.marks.value;
+  }
 
   /** The rows in sight, each with the best there is to draw in it. */
   sceneRows(): SceneRow[] {
@@ -680,7 +767,7 @@ export class Trace {
     if (this.dragging.peek()) this.dragging.value = null;
     else if (this.mode.peek() !== "pan") this.mode.value = "pan";
     else if (this.event.id.peek()) this.deselect();
-    else if (this.measured.peek()) this.measured.value = null;
+    else if (this.measuredHere()) this.measure(0n, 0n);
     else if (this.sum.area.peek()) this.setArea(null);
     else if (this.search.text.peek()) this.search.set("");
     else if (this.dock.peek()) this.dock.value = false;
