@@ -257,7 +257,7 @@ function RunLine({ r, root, known, get, ticked, tick }: { r: RunRow; root: strin
         {r.state === "ready" && (
           <>
             <button
-              type="button" class="pin" aria-pressed={pinned(root).includes(r.run)} aria-label={`Pin ${r.run}`} title="Pin: it then stands in the menu, in this browser"
+              type="button" class="pin-run" aria-pressed={pinned(root).includes(r.run)} aria-label={`Pin ${r.run}`} title="Pin: it then stands in the menu, in this browser"
               onClick={() => togglePin(root, r.run)}
             >
               <Icon name="pin" />
