@@ -210,6 +210,7 @@ struct metrics *app_metrics(struct app *app, struct metrics_sources *from)
 {
     from->shard = app->shard;
     from->upstream = app->upstream;
+    from->links = app->links;
     return app->metrics;
 }
 

@@ -48,6 +48,11 @@ void links_free(struct links *l)
     free(l);
 }
 
+void links_stats(struct links *l, struct linkstore_stats *out)
+{
+    linkstore_stats(l->store, out);
+}
+
 static int64_t now_s(void)
 {
     return xp_wall_ms() / 1000;

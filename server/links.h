@@ -33,6 +33,7 @@ struct links_config {
 enum xp_status links_new(const struct links_config *config, struct links **out,
                          struct xp_error *err);
 void links_free(struct links *l); /* NULL is fine */
+void links_stats(struct links *l, struct linkstore_stats *out);
 
 /* The link by whose cookie this request comes into the project; false: none, or no longer good. On
  * true the caller lets RIGHT_VIEW in where links_cover says so. */

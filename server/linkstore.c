@@ -34,6 +34,7 @@ struct linkstore {
     struct xp_store *store;
     struct xp_ticker *looks;
     pthread_mutex_t lock;
+    uint64_t opened_ns;
     uint64_t looked_ns;    /* when the last look that went well began; 0: none did */
     struct revoked listed; /* as of that look */
     /* By this process: since the last look began, which may not know them; and before that, until a
@@ -267,6 +268,7 @@ enum xp_status linkstore_open(const char *where, const struct xp_bucket_options 
         return status;
     }
     pthread_mutex_init(&ls->lock, NULL);
+    ls->opened_ns = xp_now_ns();
     linkstore_look(ls); /* or every link would be in doubt at first */
     ls->looks = xp_ticker_new(LINKSTORE_LOOK_S * 1000, look_again, ls);
     *out = ls;
@@ -580,6 +582,15 @@ enum link_verdict linkstore_judge(struct linkstore *ls, const struct link_claims
         verdict = LINK_UNSURE;
     pthread_mutex_unlock(&ls->lock);
     return verdict;
+}
+
+void linkstore_stats(struct linkstore *ls, struct linkstore_stats *out)
+{
+    pthread_mutex_lock(&ls->lock);
+    uint64_t since = ls->looked_ns ? ls->looked_ns : ls->opened_ns, now = xp_now_ns();
+    *out = (struct linkstore_stats){ls->listed.n_ids + ls->listed.n_runs,
+                                    now > since ? (double)(now - since) / 1e9 : 0};
+    pthread_mutex_unlock(&ls->lock);
 }
 
 int64_t linkstore_issue_time(struct linkstore *ls, const char *project, const char *run,

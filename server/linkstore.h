@@ -72,6 +72,12 @@ void linkstore_look(struct linkstore *ls);
 enum link_verdict { LINK_GOOD, LINK_REVOKED, LINK_UNSURE /* the store cannot be asked */ };
 enum link_verdict linkstore_judge(struct linkstore *ls, const struct link_claims *c);
 
+struct linkstore_stats {
+    uint64_t revoked; /* links, and runs, of which that is known */
+    double since_s;   /* since what is known was looked at; of none: since the start */
+};
+void linkstore_stats(struct linkstore *ls, struct linkstore_stats *out);
+
 /* When a link of the run that is made now must say it was made, so that no revocation before is
  * about it: Unix seconds. */
 int64_t linkstore_issue_time(struct linkstore *ls, const char *project, const char *run,

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/objstore/count.h"
+#include "server/links.h"
 
 /* Upper ends of the buckets, in microseconds; the last is all. From what a kept answer takes to
  * what a cold tool over many hosts does. */
@@ -201,6 +202,15 @@ static void write_access(const struct access *access, struct xp_buf *b)
     counter(b, "xprofd_spans_dropped_total", c.spans_dropped, "Spans lost, or not taken.");
 }
 
+static void write_links(struct links *links, struct xp_buf *b)
+{
+    struct linkstore_stats st;
+    links_stats(links, &st);
+    gauge(b, "xprofd_links_revoked", st.revoked, "Share links, and runs, known to be revoked.");
+    head(b, "xprofd_links_looked_seconds", "gauge", "Since revocations were last listed.");
+    xp_buf_fmt(b, "xprofd_links_looked_seconds %.3f\n", st.since_s);
+}
+
 static void write_shard(struct shard *shard, struct xp_buf *b)
 {
     struct shard_stats st;
@@ -292,6 +302,8 @@ void metrics_write(struct metrics *m, const struct metrics_sources *from, struct
         write_upstream(from->peers, false, out);
     if (from->access)
         write_access(from->access, out);
+    if (from->links)
+        write_links(from->links, out);
     write_store(out);
     write_process(m, out);
 }

@@ -17,6 +17,7 @@
 #include "server/upstream.h"
 #include "shard/shard.h"
 
+struct links;
 struct metrics;
 
 struct metrics_sources { /* NULL: the process has none */
@@ -27,6 +28,7 @@ struct metrics_sources { /* NULL: the process has none */
     struct upstream *upstream; /* a frontend's, for its shards */
     struct upstream *peers;    /* a shard's, for the others */
     struct access *access;
+    struct links *links;
 };
 
 /* routes: names, which live as long as the process; a route is known by its place in them. */

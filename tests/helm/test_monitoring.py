@@ -46,7 +46,7 @@ def texts(tmp_path_factory):
     env = dict(os.environ, STORAGE_EMULATOR_HOST=fake.url)
     shard = daemon.Daemon('shard', '--logdir', 'gs://pool', '--rpc-key', key, '--admin-port', 0, env=env)
     front = daemon.Daemon('frontend', '--logdir', 'gs://pool', '--rpc-key', key, '--admin-port', 0,
-                          '--shards', 'static:127.0.0.1:%d' % shard.port, env=env)
+                          '--shards', 'static:127.0.0.1:%d' % shard.port, '--link-keys', key, '--state', 'gs://pool/links', env=env)
     try:
         assert front.loaded('run').status == 200
         texts = [metrics_of(d) for d in (shard, front)]

@@ -138,6 +138,9 @@ static void what_is_revoked_stays_so_whoever_looks(void **state)
     assert_int_equal(linkstore_judge(other, &one), LINK_REVOKED);
     assert_int_equal(linkstore_judge(other, &all), LINK_REVOKED);
     assert_int_equal(linkstore_judge(other, &kept), LINK_GOOD);
+    struct linkstore_stats st;
+    linkstore_stats(other, &st);
+    assert_int_equal(st.revoked, 2);
     linkstore_close(mine);
     linkstore_close(other);
     free(dir);
@@ -152,6 +155,10 @@ static void links_are_in_doubt_until_it_is_known_what_is_revoked(void **state)
     assert_int_equal(linkstore_judge(ls, &c), LINK_UNSURE);
     linkstore_look(ls);
     assert_int_equal(linkstore_judge(ls, &c), LINK_GOOD);
+    struct linkstore_stats st;
+    linkstore_stats(ls, &st);
+    assert_int_equal(st.revoked, 0);
+    assert_true(st.since_s >= 0);
     linkstore_close(ls);
 }
 
