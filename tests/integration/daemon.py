@@ -59,10 +59,10 @@ class Reply:
 class Daemon:
     """Waits for the line that says where it listens; keeps all lines."""
 
-    def __init__(self, *flags, port=0, env=None, preexec=None):
+    def __init__(self, *flags, port=0, env=None, preexec=None, program=None):
         self.lines, self.seen = [], queue.Queue()
         self.scheme = 'https' if '--tls-cert' in flags else 'http'
-        self.proc = subprocess.Popen([XPROFD, *map(str, flags), '--port', str(port)], stdin=subprocess.DEVNULL,
+        self.proc = subprocess.Popen([program or XPROFD, *map(str, flags), '--port', str(port)], stdin=subprocess.DEVNULL,
                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, preexec_fn=preexec)
         self.pid = self.proc.pid
         threading.Thread(target=self.read, daemon=True).start()
@@ -130,6 +130,12 @@ class Daemon:
                 return r
             assert time.monotonic() < end, 'still loading after %d s: %r' % (limit, r)
             time.sleep(0.02)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
 
     def stop(self, sig=signal.SIGTERM):
         if self.alive():

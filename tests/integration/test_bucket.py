@@ -131,22 +131,24 @@ def test_the_first_plane_is_there_before_all_is_read(fake, serve, profiles):
     assert t['loading'] and sum(e['sent'] for e in fake.calls('alt=media')) < size * 0.9
 
 
-def test_many_runs_are_listed_in_few_calls_whatever_is_in_them(fake, serve, profiles):
-    top = os.path.join(profiles, 'many', 'plugins', 'profile')
-    for i in range(400):
-        d = os.path.join(top, '2026_%02d_%02d_%02d_%02d_00' % (1 + i % 12, 1 + i // 12 % 28, i // 336, i % 60))
-        os.makedirs(d)
-        for h in range(8):
-            open(os.path.join(d, 'host-%d.xplane.pb' % h), 'wb').close()
+def test_many_runs_are_listed_in_few_calls_whatever_is_in_them(fake, serve, profiles, monkeypatch):
+    """5,000 runs of 8 hosts, at 30 ms a call. They are names only: no disk has to hold them."""
+    top, now = 'plugins/profile/', fake_store.now_iso(time.time() - 86400)
+    names = sorted('2026_%02d_%02d_%02d_%02d_00' % (1 + i % 12, 1 + i // 12 % 28, i // 336, i % 60) for i in range(5000))
+    inside = {'': ['plugins/'], 'plugins/': [top], top: [top + n + '/' for n in names]}
+    monkeypatch.setattr(fake.store, 'level', lambda bucket, prefix: inside.get(prefix) or
+                        [prefix + 'host-%d.xplane.pb' % h for h in range(8)])
+    monkeypatch.setattr(fake.store, 'info', lambda bucket, name: {'name': name, 'size': '7', 'generation': '1', 'updated': now})
+    os.makedirs(os.path.join(profiles, 'many'), exist_ok=True)
     fake.faults.set({'latency_ms': 30})
     d = serve(fake, 'gs://many')
     t = time.monotonic()
     page = d.api('runs').json()
     took = time.monotonic() - t
-    assert page['total'] == 400 and all(r['hosts'] == 8 for r in page['runs'])
-    assert len(fake.calls('delimiter')) <= 3 + 1 + len(page['runs']) + 1
+    assert page['total'] == 5000 and all(r['hosts'] == 8 for r in page['runs'])
+    assert [r['run'] for r in page['runs']] == names[:-1 - len(page['runs']):-1]
+    assert len(fake.calls('delimiter')) <= 3 + 5 + len(page['runs']) + 1
     assert took < 1.5, took
-    shutil.rmtree(os.path.join(profiles, 'many'))
 
 
 def test_field_masks_and_generations_are_sent(fake, serve):

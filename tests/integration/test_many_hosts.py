@@ -206,6 +206,33 @@ def test_an_owner_that_is_killed_in_the_middle_costs_no_host(cluster, alone):
         assert text_of(got[path]) == text_of(want)
 
 
+def another_build(folder):
+    """The program with another build id: as it is while an installation is upgraded."""
+    with open(daemon.XPROFD, 'rb') as f:
+        program = f.read()
+    with daemon.Daemon('shard', '--logdir', folder) as d:
+        build = re.search(r'^build ([0-9a-f]+)$', d.get('/rpc/v1/hello').text(), re.M).group(1)
+    other = os.path.join(str(folder), 'xprofd')
+    assert program.count(bytes.fromhex(build)) == 1
+    with open(other, 'wb') as f:
+        f.write(program.replace(bytes.fromhex(build), bytes.fromhex(build)[::-1]))
+    os.chmod(other, 0o755)
+    return other
+
+
+def test_two_builds_side_by_side_say_what_one_says(root, alone, start, tmp_path):
+    """Partials are of one build: what the other would map is mapped by who was asked, whichever that is."""
+    other = another_build(tmp_path)
+    shards = [start('shard', '--logdir', root, '--identity', 'shard-%d' % i, '--threads', '2', program=p)
+              for i, p in enumerate((daemon.XPROFD, other))]
+    spec = 'static:' + ','.join('shard-%d=127.0.0.1:%d' % (i, s.port) for i, s in enumerate(shards))
+    for program in (daemon.XPROFD, other):
+        frontend = start('frontend', '--logdir', root, '--shards', spec, program=program)
+        for path in [report('run%d' % i, 'overview_page') for i in range(4)] + [trace('run0')]:
+            here, there = frontend.get(path), alone.get(path)
+            assert here.status == there.status == 200 and text_of(here) == text_of(there)
+
+
 def test_with_one_shard_left_it_maps_them_all(cluster, alone):
     for s in [s for s in cluster.shards if s.alive()][1:]:
         s.stop(signal.SIGKILL)
