@@ -732,10 +732,11 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     const { page, check, close } = await openPage(browser, server.url);
     let asked = 0;
     await page.route("**/api/v1/tracks?**", async (route) => {
-      const answer = await (await route.fetch()).json();
+      const answer = await route.fetch().then((r) => r.json()).catch(() => null); // null: the page is gone
+      if (!answer) return;
       const loading = asked++ < 3;
       const planes = answer.planes.map((p, i) => (loading && i > 0 ? { ...p, state: "waiting", events: 0 } : p));
-      await route.fulfill({ json: { ...answer, planes, loading, bytes_done: loading ? 1048576 * asked : answer.bytes_total, bytes_total: 10485760, planes_done: loading ? 1 : planes.length } });
+      await route.fulfill({ json: { ...answer, planes, loading, bytes_done: loading ? 1048576 * asked : answer.bytes_total, bytes_total: 10485760, planes_done: loading ? 1 : planes.length } }).catch(() => undefined);
     });
     await page.goto(trace());
     await page.waitForSelector(".loading-banner");
