@@ -26,6 +26,15 @@
 
 extern const int64_t trace_resolution_ps[TRACE_LAYERS];
 
+/* The finest layer that is loaded for that resolution. */
+static inline int trace_layer_of(int64_t resolution_ps)
+{
+    int z = 0;
+    while (z < TRACE_LAST_LAYER && resolution_ps < trace_resolution_ps[z])
+        z++;
+    return z;
+}
+
 struct trace_lane {
     const struct lane *lane;
     int64_t base_ps;
@@ -230,7 +239,15 @@ struct trace_index_lane {
     uint8_t *layers; /* two events a byte, the even one low */
     uint8_t *least;  /* of each block */
     _Atomic uint8_t *serials;
+    struct trace_sieve *sieve; /* trace_sieve.h, or NULL */
 };
+static inline void trace_index_note(struct trace_index_lane *x, uint64_t ord, unsigned z)
+{
+    uint8_t *least = &x->least[ord / LANE_BLOCK];
+    x->layers[ord / 2] |= (uint8_t)(z << (ord & 1) * 4);
+    if (z < *least)
+        *least = (uint8_t)z;
+}
 struct trace_ranks; /* trace_rank.h */
 struct trace_index {
     struct trace_index_lane *lanes; /* as the host's */

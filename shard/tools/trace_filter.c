@@ -167,7 +167,7 @@ static void take(struct filter *f, struct filter_row *r, bool flow)
     if (e) {
         const struct trace_stream_lane *l = r->in.now;
         *e = trace_stream_event(l);
-        trace_rank_take(f->h->layers, l->index, trace_stream_at(l)->ord, e);
+        trace_rank_take(f->h->layers, l->index, trace_stream_ord(l), e);
         e->no_flow = !flow;
     } else {
         f->ok = false;

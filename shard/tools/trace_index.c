@@ -1,5 +1,6 @@
 #include "shard/tools/trace_pile.h"
 #include "shard/tools/trace_rank.h"
+#include "shard/tools/trace_sieve.h"
 #include "shard/tools/trace_stream.h"
 
 /* The layer of every event, half a byte each, and the least of each block.
@@ -43,18 +44,12 @@ static void serials_room(struct trace_index *x, const struct trace_host *h, stru
     _Atomic uint8_t *p = xp_arena_zalloc(arena, blocks * (LANE_BLOCK / 2) + 1);
     for (size_t i = 0; p && i < h->lanes.n; i++) {
         x->lanes[i].serials = p;
+        if (x->lanes[i].sieve)
+            x->lanes[i].sieve->index.serials = p;
         p += lane_blocks(&VEC(h->lanes, struct trace_lane)[i]) * (LANE_BLOCK / 2);
     }
     if (p)
         x->ranks = trace_ranks_new(h, arena);
-}
-
-static inline void note(struct trace_index_lane *x, uint64_t ord, unsigned z)
-{
-    uint8_t *least = &x->least[ord / LANE_BLOCK];
-    x->layers[ord / 2] |= (uint8_t)(z << (ord & 1) * 4);
-    if (z < *least)
-        *least = (uint8_t)z;
 }
 
 /* The stacks of a row's layers. Fine layers show nearly everything, so that their stacks are mostly
@@ -164,19 +159,23 @@ static inline const struct trace_flow_event *flow_of(struct row_flows *x,
     return NULL;
 }
 
-static bool index_row(struct trace_index *x, const struct trace_host *h, uint32_t r)
+static bool index_row(struct trace_index *x, const struct trace_host *h, uint32_t r,
+                      struct xp_bump *out)
 {
     const struct trace_row *row = &VEC(h->rows, struct trace_row)[r];
     const struct trace_flow_row *fr = &h->flows->rows[r];
     struct row_flows flows = {h->flows->events + fr->first, h->flows->events + fr->first + fr->n};
     struct stacks stacks = {0};
+    struct trace_sieves sieves;
     struct trace_stream s;
     for (unsigned z = 0; z < LAYERS; z++)
         stacks.hides_until[z] = INT64_MIN;
+    trace_sieves_open(&sieves, h, row, x, out);
     bool ok = trace_stream_open(&s, h, r, NULL);
     for (struct trace_stream_lane *l; ok && (l = s.now); trace_stream_step(&s)) {
         struct trace_event e = trace_stream_event(l);
-        struct trace_index_lane *xl = &x->lanes[row->first_lane + (uint32_t)(l - s.lanes)];
+        const struct lane_event *ev = trace_stream_at(l);
+        uint32_t i = (uint32_t)(l - s.lanes);
         const struct trace_flow_event *f = flows.f < flows.end ? flow_of(&flows, &e) : NULL;
         unsigned z = TRACE_LAYER_NONE;
         bool never =
@@ -185,11 +184,14 @@ static bool index_row(struct trace_index *x, const struct trace_host *h, uint32_
             z = f ? f->layer : layer_of(&stacks, e.begin_ps, e.end_ps - e.begin_ps);
             ok = show(&stacks, z, e.begin_ps, e.end_ps);
         }
-        note(xl, trace_stream_at(l)->ord, z);
+        trace_index_note(&x->lanes[row->first_lane + i], ev->ord, z);
+        if ((int)z <= sieves.layer)
+            trace_sieves_add(&sieves, i, ev, z);
     }
     for (unsigned z = 0; z < LAYERS; z++)
         free(stacks.piles[z].e);
     trace_stream_close(&s);
+    trace_sieves_close(&sieves);
     return ok;
 }
 
@@ -201,11 +203,13 @@ static enum xp_status index_make(struct part *p, const struct derive *d, void **
     enum xp_status st = trace_host_init(&h, err);
     if (st == XP_OK)
         st = trace_flows_get(&h, err);
+    struct xp_bump out;
+    xp_bump_init(&out, p->arena);
     bool ok = x && st == XP_OK;
     ok = ok && make_room(x, &h, p->arena);
     for (uint32_t r = 0; ok && r < h.rows.n; r++)
         if (!VEC(h.rows, struct trace_row)[r].counter && !h.flows->strung[r].n)
-            ok = index_row(x, &h, r);
+            ok = index_row(x, &h, r, &out);
     if (ok) {
         serials_room(x, &h, p->arena);
         *kept = x;

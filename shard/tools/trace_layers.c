@@ -439,7 +439,7 @@ static bool row_indexed(struct scan *s, uint32_t r)
     bool ok = trace_stream_open(&in, s->h, r, s->win);
     for (; ok && in.now; trace_stream_step(&in)) {
         struct trace_event e = trace_stream_event(in.now);
-        trace_rank_take(s->h->layers, in.now->index, trace_stream_at(in.now)->ord, &e);
+        trace_rank_take(s->h->layers, in.now->index, trace_stream_ord(in.now), &e);
         const struct trace_flow_event *f = s->nflows && s->drop_middles ? flow_of(s, &e) : NULL;
         if (!f || f->dir != DERIVE_DIR_BOTH)
             ok = push(s, &e);

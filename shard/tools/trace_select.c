@@ -26,10 +26,7 @@ static void window_of(const struct trace *t, const struct trace_host *h, struct 
         double p = (double)(w->end_ps - w->begin_ps) / (double)t->req.resolution;
         w->resolution_ps = llround(p);
     }
-    w->layer = TRACE_LAST_LAYER;
-    for (int i = TRACE_LAST_LAYER; i >= 0; i--)
-        if (w->resolution_ps >= trace_resolution_ps[i])
-            w->layer = i;
+    w->layer = trace_layer_of(w->resolution_ps);
 }
 
 /* Who looks at everything does not need the index, which takes a walk over everything. */

@@ -1,4 +1,5 @@
 #include "shard/tools/trace_stream.h"
+#include "shard/tools/trace_sieve.h"
 
 #include <endian.h>
 
@@ -45,7 +46,7 @@ void trace_stream_load(struct trace_stream *s, struct trace_stream_lane *l)
         uint64_t b = l->block++;
         if (l->index && l->index->least[b] > s->layer)
             continue;
-        lane_seek_ord(&c, l->lane->lane, b * LANE_BLOCK);
+        lane_seek_ord(&c, l->events, b * LANE_BLOCK);
         uint32_t n = (uint32_t)lane_next_block(&c, l->ev);
         if (l->index && n && l->lane->base_ps + l->ev[0].begin_ps > s->end_ps)
             l->block = l->nblocks;
@@ -79,14 +80,14 @@ void trace_stream_pick(struct trace_stream *s)
 }
 
 /* The first block that may have an event that ends at or after `t`. */
-static uint64_t first_block(const struct trace_lane *tl, uint64_t nblocks, int64_t t)
+static uint64_t first_block(const struct trace_stream_lane *l, int64_t t)
 {
-    uint64_t lo = 0, hi = nblocks;
+    uint64_t lo = 0, hi = l->nblocks;
     while (lo < hi) {
         uint64_t mid = lo + (hi - lo) / 2;
         struct lane_node n;
-        lane_node_get(tl->lane, 0, mid, &n);
-        if (tl->base_ps + n.end_ps < t)
+        lane_node_get(l->events, 0, mid, &n);
+        if (l->lane->base_ps + n.end_ps < t)
             lo = mid + 1;
         else
             hi = mid;
@@ -112,8 +113,16 @@ bool trace_stream_open(struct trace_stream *s, const struct trace_host *h, uint3
         struct trace_stream_lane *l = &s->lanes[i];
         l->lane = &VEC(h->lanes, struct trace_lane)[row->first_lane + i];
         l->index = win ? &h->layers->lanes[row->first_lane + i] : NULL;
-        l->nblocks = lane_levels(l->lane->lane) ? lane_nodes(l->lane->lane, 0) : 0;
-        l->block = win ? first_block(l->lane, l->nblocks, win->begin_ps) : 0;
+        l->events = l->lane->lane;
+        l->ords = NULL;
+        const struct trace_sieve *sieve = win ? l->index->sieve : NULL;
+        if (sieve && win->layer <= sieve->layer) {
+            l->index = &sieve->index;
+            l->events = sieve->lane;
+            l->ords = sieve->ords;
+        }
+        l->nblocks = lane_levels(l->events) ? lane_nodes(l->events, 0) : 0;
+        l->block = win ? first_block(l, win->begin_ps) : 0;
         trace_stream_load(s, l);
     }
     if (row->nlanes)

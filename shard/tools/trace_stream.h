@@ -15,6 +15,8 @@
 
 struct trace_stream_lane {
     const struct trace_lane *lane;
+    const struct lane *events; /* the lane's, or its sieve's */
+    const uint32_t *ords;      /* of the sieve's events in the lane; NULL: they are the lane's */
     const struct trace_index_lane *index;
     struct lane_event ev[LANE_BLOCK];
     uint8_t take[LANE_BLOCK]; /* which of ev come */
@@ -49,6 +51,13 @@ static inline struct trace_event trace_stream_event(const struct trace_stream_la
                                 .at = e->at,
                                 .name = e->name,
                                 .line = l->lane->line};
+}
+
+/* Its position in the lane. */
+static inline uint64_t trace_stream_ord(const struct trace_stream_lane *l)
+{
+    uint64_t ord = trace_stream_at(l)->ord;
+    return l->ords ? l->ords[ord] : ord;
 }
 
 void trace_stream_load(struct trace_stream *s, struct trace_stream_lane *l);

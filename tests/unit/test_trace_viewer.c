@@ -325,7 +325,8 @@ static size_t by_hand(const struct simple *ev, size_t n, int64_t begin, int64_t 
 }
 
 /* Events of 1 to 60 ns with pauses, some in others, and now and then a long pause. */
-static size_t make_many(struct simple *ev, int64_t *end)
+/* pause_ps: from time to time, so long that few of the events between two can be told apart. */
+static size_t make_many(struct simple *ev, int64_t pause_ps, int64_t *end)
 {
     uint64_t rng = 7;
     size_t n = 0;
@@ -336,6 +337,8 @@ static size_t make_many(struct simple *ev, int64_t *end)
         t += 1000 * (int64_t)(r >> 8 & 31);
         if (r >> 16 % 5000 == 0 || (r >> 20 & 8191) == 0)
             t += 1000 * (int64_t)(r >> 40 & 0xffff);
+        if ((r >> 56 & 127) == 0)
+            t += pause_ps;
         ev[n++] = (struct simple){t, t + dur};
         if ((r >> 32 & 3) == 0 && dur > 4000 && n < MANY)
             ev[n++] = (struct simple){t + 1000, t + dur - 1000};
@@ -345,12 +348,11 @@ static size_t make_many(struct simple *ev, int64_t *end)
     return n;
 }
 
-static void windows_show_what_one_walk_over_all_events_would(void **state)
+static void check_windows(int64_t pause_ps)
 {
-    (void)state;
     static struct simple ev[MANY + 1];
     int64_t end;
-    size_t n = make_many(ev, &end);
+    size_t n = make_many(ev, pause_ps, &end);
     const double windows[][2] = {{0, 1}, {0.5, 0.51}, {0.9, 0.9005}, {0.3, 0.7}, {0.25, 0.2502}};
     for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
         struct xp_buf line = make_line(5, "main", 0);
@@ -369,6 +371,18 @@ static void windows_show_what_one_walk_over_all_events_would(void **state)
         assert_int_equal(number(j, "returnedEventsSize"), by_hand(ev, n, from, to, res));
         json_decref(j);
     }
+}
+
+static void windows_show_what_one_walk_over_all_events_would(void **state)
+{
+    (void)state;
+    check_windows(0);
+}
+
+static void windows_of_lanes_that_show_little_do_so_too(void **state)
+{
+    (void)state;
+    check_windows(200 * US);
 }
 
 /* --- serials of a host that is filtered --- */
@@ -699,6 +713,7 @@ int main(void)
         cmocka_unit_test(a_profile_without_names_or_events_is_answered),
         cmocka_unit_test(the_old_viewer_has_arguments_at_once),
         cmocka_unit_test(windows_show_what_one_walk_over_all_events_would),
+        cmocka_unit_test(windows_of_lanes_that_show_little_do_so_too),
         cmocka_unit_test(serials_of_a_window_count_all_events_of_their_begin),
         cmocka_unit_test(windows_are_the_same_in_any_order_and_for_several_who_ask_at_once),
         cmocka_unit_test(large_answers_say_what_small_ones_do),
