@@ -510,6 +510,12 @@ void link_page_fini(struct link_page *page)
 static enum xp_status mark(struct linkstore *ls, const char *key, struct xp_error *err)
 {
     uint64_t generation;
+    pthread_mutex_lock(&ls->lock);
+    size_t kept = ls->own.n_ids + ls->own.n_runs + ls->owed.n_ids + ls->owed.n_runs;
+    pthread_mutex_unlock(&ls->lock);
+    if (kept >= LINKSTORE_REVOKED_MAX)
+        return xp_fail(err, XP_BUSY, 0,
+                       "too much was revoked since revocations could be listed; try again soon");
     enum xp_status status = xp_store_put_if(ls->store, key, XP_SPAN_LIT("{}"), 0, &generation, err);
     return status == XP_STALE ? XP_OK : status;
 }
