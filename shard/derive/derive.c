@@ -291,17 +291,21 @@ static uint32_t ordinal_of(struct xp_span name)
     return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
 }
 
+static bool is_device_plane(struct xp_span name)
+{
+    return !is_host_plane(name) &&
+           (starts(name, "/device") || starts(name, "#Chip") || starts(name, "/custom:"));
+}
+
 static bool plane_init(struct derive_work *w, uint32_t i)
 {
     const struct part_plane *pl = &w->part->planes[i];
     struct derive_plane *dp = &w->d->planes[i];
     struct xp_span name = part_str(w->part, pl->name);
-    bool host = is_host_plane(name);
     *dp = (struct derive_plane){
         .name = name,
         .host = xp_span_eq(name, XP_SPAN_LIT("/host:CPU")),
-        .device =
-            !host && (starts(name, "/device") || starts(name, "#Chip") || starts(name, "/custom:")),
+        .device = is_device_plane(name),
         .tpu = starts(name, "/device:TPU:"),
         .gpu = starts(name, "/device:GPU:"),
         .ordinal = ordinal_of(name),
@@ -421,10 +425,25 @@ static void sort_relations(struct vec *v)
     v->n = n;
 }
 
+/* All that is made of steps and ops has a kilobyte and more a device. */
+static enum xp_status devices_check(const struct part *p, struct xp_error *err)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->nplanes; i++)
+        n += is_device_plane(part_str(p, p->planes[i].name));
+    return n <= DERIVE_DEVICES_MAX
+               ? XP_OK
+               : xp_fail(
+                     err, XP_TOO_LARGE, 0,
+                     "the profile names %u devices: of one host's no more than %d are looked at", n,
+                     DERIVE_DEVICES_MAX);
+}
+
 static enum xp_status derive_run(struct derive_work *w)
 {
     struct derive *d = w->d;
     struct part *p = w->part;
+    XP_TRY(devices_check(p, w->err)); /* before anything of the part's memory is taken */
     d->part = p;
     d->host = p->nhostnames ? xp_fnv(XP_FNV_INIT, p->hostnames[0]) : 0;
     d->planes = xp_bump_alloc(&w->bump, (p->nplanes + 1) * sizeof *d->planes, 16);

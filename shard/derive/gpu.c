@@ -446,17 +446,49 @@ static bool plane_streams(struct gpu_work *g)
 struct launch {
     int64_t begin_ps, end_ps, group;
     uint64_t count, max_ps, sum_ps;
+    size_t met; /* order of appearance */
 };
 
+/* Launches of a group mostly come one after another: those that do not are joined later. */
 static struct launch *launch_of(struct vec *v, int64_t group)
 {
-    for (size_t i = v->n; i-- > 0;)
-        if (VEC(*v, struct launch)[i].group == group)
-            return &VEC(*v, struct launch)[i];
-    struct launch *l = vec_push(v, sizeof *l);
+    struct launch *l = v->n ? &VEC(*v, struct launch)[v->n - 1] : NULL;
+    if (l && l->group == group)
+        return l;
+    size_t met = v->n;
+    l = vec_push(v, sizeof *l);
     if (l)
-        *l = (struct launch){.group = group};
+        *l = (struct launch){.group = group, .met = met};
     return l;
+}
+
+static int launch_group_order(const void *a, const void *b)
+{
+    const struct launch *x = a, *y = b;
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    return (x->met > y->met) - (x->met < y->met);
+}
+
+/* One of each group. */
+static void join_launches(struct vec *v)
+{
+    struct launch *l = v->p;
+    size_t n = 0;
+    qsort(l, v->n, sizeof *l, launch_group_order);
+    for (size_t i = 0; i < v->n; i++) {
+        struct launch *to = n ? &l[n - 1] : NULL;
+        if (!to || to->group != l[i].group) {
+            l[n++] = l[i];
+            continue;
+        }
+        to->begin_ps = l[i].begin_ps < to->begin_ps ? l[i].begin_ps : to->begin_ps;
+        to->end_ps = l[i].end_ps > to->end_ps ? l[i].end_ps : to->end_ps;
+        to->max_ps = l[i].max_ps > to->max_ps ? l[i].max_ps : to->max_ps;
+        to->count += l[i].count;
+        to->sum_ps += l[i].sum_ps;
+    }
+    v->n = n;
 }
 
 static bool host_launches(struct derive_work *w, uint32_t line, struct vec *devices, uint64_t n)
@@ -501,7 +533,9 @@ static int launch_order(const void *a, const void *b)
     const struct launch *x = a, *y = b;
     if (x->begin_ps != y->begin_ps)
         return x->begin_ps < y->begin_ps ? -1 : 1;
-    return (x->end_ps < y->end_ps) - (x->end_ps > y->end_ps);
+    if (x->end_ps != y->end_ps)
+        return x->end_ps > y->end_ps ? -1 : 1;
+    return (x->met > y->met) - (x->met < y->met);
 }
 
 static bool launch_event(struct derive_work *w, uint32_t plane, const struct launch *l,
@@ -526,6 +560,7 @@ static bool launch_event(struct derive_work *w, uint32_t plane, const struct lau
 
 static bool launch_line(struct derive_work *w, uint32_t plane, struct vec *launches)
 {
+    join_launches(launches);
     size_t n = launches->n;
     struct launch *l = launches->p;
     struct derive_launch *kept = xp_bump_alloc(&w->bump, (n + 1) * sizeof *kept, 16);

@@ -6,9 +6,8 @@
 /* Marks ids of derive->strings; those of part->strings are below. */
 #define DERIVED_STR (UINT32_C(1) << 31)
 
-/* Deriving looks at all lines for each plane of a device: a file of a million planes is not a
- * profile, but an attempt. */
-#define LOOKS_MAX (UINT64_C(1) << 26)
+/* A file of more planes is not a profile, but an attempt. */
+#define PLANES_MAX 16384
 
 static uint32_t count_made(const struct derive *d)
 {
@@ -25,10 +24,9 @@ enum xp_status query_derive(struct query_book *b, struct xp_arena *a, struct xp_
     if (!part_ready(b->p))
         return xp_fail(err, XP_BUSY, 0,
                        "derived lines are made once the whole profile is loaded; try again");
-    if ((uint64_t)b->p->nplanes * b->p->nlines > LOOKS_MAX)
-        return xp_fail(err, XP_TOO_LARGE, 0,
-                       "no lines are derived from a profile of %u planes and %u lines",
-                       b->p->nplanes, b->p->nlines);
+    if (b->p->nplanes > PLANES_MAX)
+        return xp_fail(err, XP_TOO_LARGE, 0, "no lines are derived from a profile of %u planes",
+                       b->p->nplanes);
     const struct derive *d;
     XP_TRY(derive_get((struct part *)b->p, &d, err)); /* what is kept beside the part */
     b->made = xp_arena_alloc(a, ((size_t)count_made(d) + 1) * sizeof *b->made);

@@ -189,18 +189,21 @@ static enum xp_status clocks(struct figures *f, const struct figures_ask *ask, s
 {
     double *v = xp_arena_alloc(a, (FIGURE_SYNCS_MAX + 1) * sizeof *v), most = 0;
     bool any = false;
+    uint32_t unknown = 0;
     if (!v)
         return figure_busy(err);
     for (uint32_t h = 0; h < f->nhosts; h++) {
         struct host_figures *x = &f->by_host[h];
         if (overridden(ask, x))
             continue;
+        unknown += h > 0;
         x->clock_ps = wall_ps(f, h);
         x->has_clock = h == 0;
         size_t n = h ? differences(&f->hosts[0], &f->hosts[h], v) : 0;
         if (!n || !agreed(v, n, &x->clock_ps))
             continue;
         x->has_clock = true;
+        unknown--;
         double off = fabs(x->clock_ps - wall_ps(f, h));
         if (!any || off > most) {
             f->clock.max_host = x->name;
@@ -211,10 +214,18 @@ static enum xp_status clocks(struct figures *f, const struct figures_ask *ask, s
     if (any) {
         f->clock.known = true;
         f->clock.v = most;
+        if (unknown)
+            snprintf(
+                f->clock.note, sizeof f->clock.note,
+                "%u of %u hosts have no collective in common with the first, as those of other "
+                "slices have none: what their own clocks say is taken",
+                unknown, f->nhosts);
     } else {
         snprintf(f->clock.reason, sizeof f->clock.reason, "%s",
-                 f->nhosts < 2 ? "there is one host"
-                               : "the hosts have no collective of a step in common");
+                 f->nhosts < 2
+                     ? "there is one host"
+                     : "the hosts have no collective of a step in common, as slices have "
+                       "none: what their own clocks say is taken; offset=HOST:PS sets one");
     }
     return XP_OK;
 }

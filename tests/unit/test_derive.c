@@ -326,6 +326,33 @@ static void planes_look_at_lines_of_their_own_only(void **state)
     part_close(o.file);
 }
 
+static void more_devices_than_any_host_has_are_refused(void **state)
+{
+    (void)state;
+    for (int more = 0; more < 2; more++) {
+        struct xp_buf space = make_message();
+        struct xp_error err = {0};
+        struct part_file *file;
+        const struct derive *d;
+        for (int i = 0; i < DERIVE_DEVICES_MAX + more; i++) {
+            char name[40];
+            snprintf(name, sizeof name, "/device:TPU:%d", i);
+            struct xp_buf plane = make_plane(i, name);
+            make_put(&space, 1, &plane);
+        }
+        char *path = make_file(xp_buf_all(&space));
+        assert_int_equal(part_open_file(path, NULL, NULL, &file, &err), XP_OK);
+        assert_int_equal(derive_get((struct part *)part_file_part(file), &d, &err),
+                         more ? XP_TOO_LARGE : XP_OK);
+        if (more)
+            assert_non_null(strstr(err.text, "16385 devices"));
+        part_close(file);
+        unlink(path);
+        free(path);
+        xp_buf_fini(&space);
+    }
+}
+
 static void it_is_derived_once(void **state)
 {
     (void)state;
@@ -352,6 +379,7 @@ int main(void)
         cmocka_unit_test(deep_scopes_do_not_grow_without_bound),
         cmocka_unit_test(a_plane_without_names_is_kept_as_it_is),
         cmocka_unit_test(planes_look_at_lines_of_their_own_only),
+        cmocka_unit_test(more_devices_than_any_host_has_are_refused),
         cmocka_unit_test(it_is_derived_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
