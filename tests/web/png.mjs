@@ -70,13 +70,21 @@ function chunk(type, body) {
   return out;
 }
 
-/** With the 64 colours that there is most of; others become the nearest of these. */
+/** With the colours that there is most of, and a quarter for those that are far from all of these;
+ * others become the nearest. */
 export function encodeSmall({ width, height, rgb }, colours = 64) {
   const counts = new Map();
   const keyAt = (i) => (rgb[3 * i] << 16) | (rgb[3 * i + 1] << 8) | rgb[3 * i + 2];
   for (let i = 0; i < width * height; i++) counts.set(keyAt(i), (counts.get(keyAt(i)) ?? 0) + 1);
-  const kept = [...counts].sort((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, colours).map(([k]) => k);
+  const kept = [...counts].sort((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, Math.ceil(colours * 0.75)).map(([k]) => k);
   const far = (a, b) => [16, 8, 0].reduce((sum, s) => sum + (((a >> s) & 255) - ((b >> s) & 255)) ** 2, 0);
+  const lost = new Map([...counts.keys()].map((k) => [k, Math.min(...kept.map((x) => far(k, x)))]));
+  while (kept.length < Math.min(colours, counts.size)) {
+    const weight = (k) => lost.get(k) * Math.sqrt(counts.get(k));
+    const next = [...lost.keys()].reduce((best, k) => (weight(k) > weight(best) ? k : best));
+    kept.push(next);
+    for (const [k, d] of lost) lost.set(k, Math.min(d, far(k, next)));
+  }
   const nearest = new Map();
   for (const k of counts.keys()) nearest.set(k, kept.reduce((best, x, i) => (far(k, x) < far(k, kept[best]) ? i : best), 0));
   const raw = Buffer.alloc(height * (width + 1));
