@@ -4,12 +4,16 @@
 
 #include "shard/derive/vec.h"
 
+#define CUT_BATCH 128
+
 struct cutter {
     const struct part *whole;
     struct part_range *range;
     struct xp_arena *a;
     struct xp_bump bump;
     struct line_builder *builder;
+    struct lane_raw batch[CUT_BATCH]; /* on the way to it */
+    size_t nbatch;
     struct side_pen *pen;
     struct vec carried;       /* uint64_t */
     struct vec first;         /* struct lane_raw: what begins at t0, or before */
@@ -42,7 +46,33 @@ static bool push(struct vec *v, uint64_t x)
     return p;
 }
 
+/* Most events of a line come in the file's order, too. */
+static void sort_numbers(struct vec *v)
+{
+    const uint64_t *p = v->p;
+    size_t i = 1;
+    while (i < v->n && p[i - 1] <= p[i])
+        i++;
+    if (i < v->n)
+        qsort(v->p, v->n, sizeof *p, by_number);
+}
+
 /* --- a line --- */
+
+static enum xp_status flush_batch(struct cutter *c)
+{
+    size_t n = c->nbatch;
+    c->nbatch = 0;
+    return n ? line_builder_add_many(c->builder, c->batch, n) : XP_OK;
+}
+
+static enum xp_status build(struct cutter *c, const struct lane_raw *ev)
+{
+    if (c->nbatch == CUT_BATCH)
+        XP_TRY(flush_batch(c));
+    c->batch[c->nbatch++] = *ev;
+    return XP_OK;
+}
 
 struct line_cut {
     const struct part_line *line;
@@ -79,7 +109,7 @@ static enum xp_status flush_first(struct cutter *c)
     if (c->first.n)
         qsort(c->first.p, c->first.n, sizeof *v, longer_first);
     for (size_t i = 0; i < c->first.n; i++)
-        XP_TRY(line_builder_add(c->builder, v[i].begin_ps, v[i].end_ps, v[i].name, v[i].at));
+        XP_TRY(build(c, &v[i]));
     c->first.n = 0;
     return XP_OK;
 }
@@ -93,7 +123,7 @@ static enum xp_status add_event(struct cutter *c, const struct line_cut *l,
         return XP_BUSY;
     if (e->begin_ps > l->t0) {
         XP_TRY(flush_first(c));
-        return line_builder_add(c->builder, ev->begin_ps, ev->end_ps, ev->name, ev->at);
+        return build(c, ev);
     }
     struct lane_raw *to = vec_push(&c->first, sizeof *to);
     if (to)
@@ -126,8 +156,7 @@ static enum xp_status cut_side(struct cutter *c, const struct side *whole, const
     *out = NULL;
     if (!whole)
         return XP_OK;
-    if (c->ats.n)
-        qsort(c->ats.p, c->ats.n, sizeof(uint64_t), by_number);
+    sort_numbers(&c->ats);
     return side_pick(whole, c->ats.p, c->ats.n, &c->pen, c->a, &c->bump, out) ? XP_OK : XP_BUSY;
 }
 
@@ -157,7 +186,9 @@ static enum xp_status cut_line(struct cutter *c, const struct part_line *from, s
     if (!from->nevents || from->begin_ps >= t1 || from->end_ps < t0)
         return XP_OK;
     c->ats.n = 0;
+    c->nbatch = 0;
     XP_TRY(cut_events(c, &l));
+    XP_TRY(flush_batch(c));
     XP_TRY(line_builder_end(c->builder, to));
     XP_TRY(cut_side(c, from->side, &to->side));
     if (!memory_log_cut(from->memory, l.t0, l.t1, &c->bump, &to->memory))

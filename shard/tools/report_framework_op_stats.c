@@ -119,7 +119,10 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     if (v.total_ps)
         report_double(r, "unnamed_fraction", (double)unnamed_ps(&v) / (double)v.total_ps, NULL);
     else
-        report_na(r, "unnamed_fraction", "%s", f.idle.known ? "no op ran" : f.idle.reason);
+        report_na(r, "unnamed_fraction", "%s",
+                  f.idle.known
+                      ? "no op of the program ran on a device while the profile was captured"
+                      : f.idle.reason);
     report_environment(r, &f);
     XP_TRY(table(r, &f, &by_framework, true, err));
     XP_TRY(table(r, &f, &s.stats->host, false, err));

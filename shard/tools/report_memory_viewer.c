@@ -95,8 +95,9 @@ static enum xp_status put_view(struct facts_out *f, const struct hlo_module *m,
     enum xp_status st = memory_view_make(m, memory_space(args), a, &v, &own);
     if (st == XP_BUSY)
         return xp_fail(err, st, 0, "%s", own.text);
-    facts_u64(f, st == XP_OK);
-    if (st != XP_OK)
+    bool known = st == XP_OK && m->nallocations; /* without any nothing is known, which is not 0 */
+    facts_u64(f, known);
+    if (!known)
         return XP_OK;
     facts_i64(f, v.peak);
     facts_i64(f, v.peak_unpadded);

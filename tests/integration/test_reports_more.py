@@ -16,7 +16,28 @@ TOOLS = ['memory_profile', 'memory_viewer', 'graph_viewer', 'inference_profile',
          'utilization_viewer', 'perf_counters', 'kernel_utilization', 'smart_suggestion']
 MAX = 2 << 20
 
+EVERY_TOOL = TOOLS + ['overview_page', 'input_pipeline_analyzer', 'framework_op_stats', 'kernel_stats', 'op_profile', 'hlo_stats',
+                      'roofline_model']
+
 needs_data = pytest.mark.skipif(not os.path.isdir(TPU), reason='no profiles at %s (set SHARED_DIR)' % TPU)
+
+
+def module(*instructions, calls=0):
+    """An HloProto of one computation: (opcode, element type, operands), numbered from 1; the last is the root."""
+    body = b''
+    for i, (opcode, element, operands) in enumerate(instructions):
+        shape = xspace.block(3, xspace.number(2, element) + xspace.number(3, 8) + xspace.block(5, xspace.number(1, 0)))
+        body += xspace.block(2, xspace.block(1, 'i%d' % i) + xspace.block(2, opcode) + shape + xspace.number(35, i + 1) +
+                             b''.join(xspace.number(36, k) for k in operands) + (xspace.number(38, calls) if calls else b''))
+    comp = xspace.block(3, xspace.block(1, 'main') + body + xspace.number(5, 1) + xspace.number(6, len(instructions)))
+    return xspace.block(1, xspace.block(1, 'jit_f') + xspace.block(2, 'main') + comp + xspace.number(5, 7) + xspace.number(6, 1))
+
+
+F32 = 11
+HLO = {'hlo_truncated': b'\x0a\x7f\x0a', 'hlo_empty': b'', 'hlo_noise': bytes(range(256)) * 4,
+       'hlo_ring': module(('negate', F32, [2]), ('negate', F32, [1]), ('call', F32, [1, 3]), calls=1),
+       'hlo_unknown': module(('parameter', 250, []), ('quantum-leap', 99, [1, 77])),
+       'hlo_wide': module(('parameter', F32, []), ('tuple', F32, [1] * 100000))}
 
 
 @pytest.fixture(scope='module')
@@ -37,8 +58,7 @@ def root(tmp_path_factory):
     put('two_versions', xspace.plane('/device:TPU:0', ['fusion.1'], {'XLA Ops': [(0, 0, 10, 'a')]}), 'new')
     put('two_versions', xspace.plane('/device:TPU:0', ['%fusion.1 = f32[] fusion()'], {'XLA Ops': [(0, 0, 10, 'a')]},
                                      stat='tf_op_old'), 'old')
-    modules = {'hlo_truncated': b'\x0a\x7f\x0a', 'hlo_empty': b'', 'hlo_noise': bytes(range(256)) * 4}
-    for run, proto in modules.items():
+    for run, proto in HLO.items():
         stat = xspace.block(5, xspace.number(1, 1) + xspace.block(6, proto))
         meta = xspace.block(4, xspace.number(1, 7) + xspace.block(2, xspace.number(1, 7) + xspace.block(2, 'jit_f(7)') + stat))
         names = xspace.block(5, xspace.number(1, 1) + xspace.block(2, xspace.number(1, 1) + xspace.block(2, 'Hlo Proto')))
@@ -77,19 +97,30 @@ def truth(run):
         return json.load(f)
 
 
-ODD = ['host_only', 'unknown_planes', 'no_steps', 'no_events', 'command_buffers', 'two_versions', 'hlo_truncated', 'hlo_empty',
-       'hlo_noise']
+ODD = ['host_only', 'unknown_planes', 'no_steps', 'no_events', 'command_buffers', 'two_versions'] + list(HLO)
 
 
 @pytest.mark.parametrize('run', ODD)
 def test_what_a_profile_lacks_is_said_and_nothing_else_fails(served, run):
-    for tool in TOOLS:
+    for tool in EVERY_TOOL:
         doc = report(served, run, tool, no_such_parameter='1')
         for m in doc['metrics']:
             assert m['value'] is not None or len(m['reason']) > 10, (run, tool, m)
         if tool in ('memory_profile', 'memory_viewer', 'inference_profile', 'perf_counters', 'megascale_stats'):
             assert any(m['value'] is None for m in doc['metrics']), (run, tool)
     assert served.api('runs').status == 200
+
+
+@pytest.mark.parametrize('run', list(HLO))
+def test_whatever_a_module_is_like_its_text_and_graphs_end(served, run):
+    """On XProf's routes: an answer or an error, of all kinds that a module can be asked for."""
+    common = '/data?run=%s&host=host-0&module_name=jit_f(7)&' % run
+    for kind in ('short_txt', 'long_txt', 'pb', 'pbtxt', 'adj_nodes', 'graph&format=dot&graph_width=3', 'graph&format=html'):
+        r = served.get(daemon.COMPAT + common + 'tag=graph_viewer&node_name=i1&type=' + kind)
+        assert r.status in (200, 404, 500) and (r.body or r.status == 200), (run, kind, r)
+    for what in ('', '&view_memory_allocation_timeline=true'):
+        assert served.get(daemon.COMPAT + common + 'tag=memory_viewer' + what).status in (200, 404, 500), (run, what)
+    assert served.alive()
 
 
 def test_a_module_that_cannot_be_read_is_listed_and_named(served):
