@@ -47,10 +47,10 @@ static enum xp_status body_of(struct xp_span s, struct xp_arena *scratch, struct
     return XP_OK;
 }
 
-enum xp_status kernel_text(struct xp_span config, struct xp_arena *scratch, struct xp_buf *out,
-                           struct xp_error *err)
+enum xp_status kernel_text(struct xp_span config, bool as_xprof, struct xp_arena *scratch,
+                           struct xp_buf *out, struct xp_error *err)
 {
-    static const struct mlir_options as_xprof = {.plain_memory = true};
+    const struct mlir_options opt = {.plain_memory = as_xprof};
     struct xp_span call = after(config, XP_SPAN_LIT("\"custom_call_config\""));
     struct xp_span s = after(call, XP_SPAN_LIT("\"body\"")), body;
     if (call.n == 0)
@@ -62,7 +62,7 @@ enum xp_status kernel_text(struct xp_span config, struct xp_arena *scratch, stru
     XP_TRY(body_of(xp_span_of(s.p + 1, s.n - 1), scratch, &body, err));
     struct xp_buf text; /* limited: attributes may hold one another again and again */
     xp_buf_init(&text, TEXT_MAX);
-    enum xp_status status = mlir_text(body, &as_xprof, scratch, &text, err);
+    enum xp_status status = mlir_text(body, &opt, scratch, &text, err);
     if (status == XP_OK)
         xp_buf_span(out, xp_buf_all(&text));
     xp_buf_fini(&text);

@@ -3,6 +3,7 @@
 
 #include "shard/hlo/hlo_text.h"
 #include "shard/stats/op_stats.h"
+#include "shard/tools/kernel_text.h"
 #include "shard/tools/report_modules.h"
 #include "shard/tools/reports_more.h"
 
@@ -18,6 +19,7 @@
 #define MATCHES_MAX 50
 #define EDGES_MAX 10000 /* an op may take one result 10^5 times */
 #define TEXT_MAX ((size_t)64 << 10)
+#define KERNEL_MAX ((size_t)4 << 20)
 #define SHAPE_MAX 1024
 
 enum edge { OPERAND, CONTROL };
@@ -228,6 +230,25 @@ static void put_edges(struct facts_out *f, struct graph *g, uint32_t node, struc
     }
 }
 
+/* The program of a kernel, as far as there is room for whole lines. */
+static void put_kernel(struct xp_buf *b, struct graph *g, uint32_t center)
+{
+    struct xp_buf text;
+    struct xp_error own = {0};
+    size_t room = TEXT_MAX - b->n - 64;
+    xp_buf_init(&text, KERNEL_MAX);
+    struct xp_span config = hlo_backend_config(g->m, &g->m->instrs[center]);
+    if (config.n && kernel_text(config, false, g->a, &text, &own) == XP_OK && !text.failed) {
+        const uint8_t *end = text.n > room ? memrchr(text.p, '\n', room) : text.p + text.n;
+        xp_buf_str(b, "\n\n");
+        if (end)
+            xp_buf_span(b, xp_span_of(text.p, (size_t)(end - text.p)));
+        if (text.n > room)
+            xp_buf_str(b, "\n...");
+    }
+    xp_buf_fini(&text);
+}
+
 static void put_text(struct facts_out *f, struct graph *g, uint32_t center)
 {
     struct xp_buf b;
@@ -236,6 +257,8 @@ static void put_text(struct facts_out *f, struct graph *g, uint32_t center)
     struct hlo_text t = {.m = g->m, .opt = hlo_text_default, .scratch = g->a, .out = &b};
     if (hlo_text_check(g->m, &own) == XP_OK)
         hlo_text_instr(&t, &g->m->instrs[center]);
+    if (!b.failed && b.n < TEXT_MAX / 2 && g->m->instrs[center].opcode == HLO_OP_CUSTOM_CALL)
+        put_kernel(&b, g, center);
     facts_text(f, b.failed ? (struct xp_span){0} : xp_buf_all(&b));
     xp_buf_fini(&b);
 }

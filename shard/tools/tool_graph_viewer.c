@@ -255,7 +255,7 @@ static enum xp_status answer_custom_call(struct request *r)
     if (config.n == 0)
         return fail(r, "Backend config not found");
     r->out->content_type = "text/plain";
-    return kernel_text(config, r->scratch, &r->out->text, r->err);
+    return kernel_text(config, true, r->scratch, &r->out->text, r->err);
 }
 
 /* --- graphs --- */

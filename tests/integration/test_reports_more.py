@@ -14,6 +14,7 @@ SHARED = os.path.abspath(os.environ.get('SHARED_DIR') or os.path.join(daemon.ROO
 TPU = os.path.join(SHARED, 'data', 'tpu', 'profiles')
 TOOLS = ['memory_profile', 'memory_viewer', 'graph_viewer', 'inference_profile', 'pod_viewer', 'megascale_stats',
          'utilization_viewer', 'perf_counters', 'kernel_utilization', 'smart_suggestion']
+PALLAS = os.path.join(SHARED, 'data', 'real', 'tpu_v6e_pallas_kernel.xplane.pb')
 MAX = 2 << 20
 
 EVERY_TOOL = TOOLS + ['overview_page', 'input_pipeline_analyzer', 'framework_op_stats', 'kernel_stats', 'op_profile', 'hlo_stats',
@@ -66,6 +67,9 @@ def root(tmp_path_factory):
     for run in ('multislice_v6e_2host', 'serve_v5e', 'input_bound_v5e', 'train_v6e_4host', 'train_v5e', 'wasteful_v5e'):
         if os.path.isdir(os.path.join(TPU, run)):
             shutil.copytree(os.path.join(TPU, run), folder / run, ignore=shutil.ignore_patterns('*.json'))
+    if os.path.exists(PALLAS):
+        (folder / 'pallas').mkdir()
+        shutil.copy(PALLAS, folder / 'pallas' / 'host-0.xplane.pb')
     return folder
 
 
@@ -161,6 +165,15 @@ def test_the_neighbours_of_the_slowest_op(served):
     assert slowest in doc['text']
     found = report(served, 'wasteful_v5e', 'graph_viewer', node_name=slowest.upper())
     assert rows(found, 'nodes')[0]['op'] == slowest
+
+
+@pytest.mark.skipif(not os.path.exists(PALLAS), reason='no profile at %s (set SHARED_DIR)' % PALLAS)
+def test_a_kernel_is_shown_though_xprof_cannot_print_its_semaphores(served):
+    doc = report(served, 'pallas', 'graph_viewer')
+    assert 'module attributes' in doc['text'] and 'semaphore' in doc['text']
+    op, module = rows(doc, 'nodes')[0]['op'], rows(doc, 'modules')[0]['module']
+    r = served.get(daemon.COMPAT + '/data?run=pallas&tag=graph_viewer&host=host-0&type=custom_call&node_name=%s&module_name=%s' % (op, module))
+    assert r.status == 500
 
 
 @needs_data
