@@ -234,8 +234,11 @@ static struct net_client *client_new(void)
 static void end(void *ctx)
 {
     struct net_client *c = ctx;
-    while (c->calls)
-        abort_call(c->calls);
+    struct net_call *call = c->calls, *next;
+    for (; call; call = next) {
+        next = call->next;
+        abort_call(call);
+    }
     direct_close(c->direct);
     c->direct = NULL;
     curl_multi_cleanup(c->multi);

@@ -316,7 +316,7 @@ static void start(struct direct_call *c);
 static void lose(struct direct_call *c, const char *why)
 {
     struct conn *k = c->conn;
-    if (!k->used || c->seen || c->again) {
+    if (!c->connected || !k->used || c->seen || c->again) {
         end(c, XP_IO, why, false);
         return;
     }
