@@ -408,6 +408,41 @@ static void partials_join_in_any_order(void **state)
             fail_msg("%s: no profile here shows that its hosts are joined", ids[i]);
 }
 
+/* What a peer of the same build says is trusted to be well meant, not to be whole. */
+static void damaged_partials_of_a_trace_do_no_harm(void **state)
+{
+    (void)state;
+    static const struct tool_arg pb = {XP_SPAN_LIT("format"), XP_SPAN_LIT("pb")};
+    struct part_file *f = host(trains(0));
+    uint32_t random = 1;
+    for (int kind = 0; kind < 2; kind++) {
+        struct rig r = rig_of(tool_find(XP_SPAN_LIT("trace_viewer@")), false);
+        struct tool_host h = {part_file_part(f), XP_SPAN_LIT("h"), 0};
+        struct xp_span one, both;
+        struct xp_error err;
+        r.args = (struct tool_args){.args = &pb, .n = (size_t)kind};
+        assert_int_equal(r.t->map(&h, &r.args, r.a, &one, &err), XP_OK);
+        uint8_t *p = malloc(one.n);
+        for (int i = 0; i < 3000; i++) {
+            struct xp_arena *a = xp_arena_new(NULL);
+            struct out o;
+            memcpy(p, one.p, one.n);
+            random = random * 1664525 + 1013904223;
+            size_t at = i % 2 ? random % one.n : random % (one.n < 256 ? one.n : 256);
+            p[at] ^= (uint8_t)(1u << (random >> 28 & 7));
+            struct xp_span bad = xp_span_of(p, i % 5 ? one.n : at);
+            out_init(&o, NULL);
+            if (r.t->merge(one, bad, a, &both, &err) == XP_OK)
+                r.t->render(both, &r.args, a, &o, &err);
+            out_fini(&o);
+            xp_arena_free(a);
+        }
+        free(p);
+        xp_arena_free(r.a);
+    }
+    part_close(f);
+}
+
 static void foreign_bytes_are_no_partial(void **state)
 {
     (void)state;
@@ -436,6 +471,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(partials_join_in_any_order),
         cmocka_unit_test(foreign_bytes_are_no_partial),
+        cmocka_unit_test(damaged_partials_of_a_trace_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
