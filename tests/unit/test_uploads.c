@@ -279,12 +279,15 @@ static void what_nobody_uses_or_goes_on_with_is_removed(void **state)
     struct xp_error err = {0};
     const struct run *r;
     char path[600];
-    struct uploads *u = open_them(30, 30);
+    struct uploads *u = open_them(30, 3600000);
     (void)state;
     bring(u, "x", sound, &whole);
-    assert_int_equal(begin(u, "x", sound.n, &stalled), XP_OK);
     wait_until_gone(folder_of(&tree, path), 0);
     assert_int_equal(open_run(u, "p", whole.run, &r), XP_NOT_FOUND);
+    uploads_free(u);
+    u = open_them(3600000, 30);
+    assert_int_equal(begin(u, "x", sound.n, &stalled), XP_OK);
+    wait_until_gone(folder_of(&tree, path), 0);
     assert_int_equal(piece(u, &stalled, 0, sound, &err), XP_NOT_FOUND);
     uploads_free(u);
     assert_int_equal(entries(tree_path(&tree, "")), 0);
