@@ -110,8 +110,8 @@ static bool stream_keys(struct filter *f, uint32_t r)
 
 static int key_order(const void *a, const void *b, void *ctx)
 {
-    (void)ctx;
-    const struct flow_key *x = a, *y = b;
+    const struct flow_key *keys = ctx;
+    const struct flow_key *x = &keys[*(const uint32_t *)a], *y = &keys[*(const uint32_t *)b];
     if (x->begin_ps != y->begin_ps)
         return x->begin_ps < y->begin_ps ? -1 : 1;
     if (x->end_ps != y->end_ps)
@@ -274,6 +274,19 @@ static void visit_flow(struct filter *f, const struct flow_key *key)
     settle_flow(f, r, key, shown);
 }
 
+/* In XProf's order over all rows. Their numbers are sorted: a key is large. */
+static bool visit_flows(struct filter *f)
+{
+    uint32_t *order = malloc((f->keys.n + 1) * sizeof *order);
+    for (size_t i = 0; order && i < f->keys.n; i++)
+        order[i] = (uint32_t)i;
+    bool ok = order && trace_merge_sort(order, f->keys.n, sizeof *order, key_order, f->keys.p);
+    for (size_t i = 0; ok && f->ok && i < f->keys.n; i++)
+        visit_flow(f, &VEC(f->keys, struct flow_key)[order[i]]);
+    free(order);
+    return ok && f->ok;
+}
+
 static bool row_init(struct filter *f, uint32_t r, const uint32_t *bounds, bool full_dma)
 {
     struct trace_host *h = f->h;
@@ -386,9 +399,7 @@ enum xp_status trace_filter(struct trace_host *h, const struct trace_window *win
 {
     struct filter f = {.h = h, .win = win, .res = win->resolution_ps, .ok = true};
     f.ok = filter_init(&f, bounds, t->req.full_dma);
-    f.ok = f.ok && trace_merge_sort(f.keys.p, f.keys.n, sizeof(struct flow_key), key_order, NULL);
-    for (size_t i = 0; f.ok && i < f.keys.n; i++)
-        visit_flow(&f, &VEC(f.keys, struct flow_key)[i]);
+    f.ok = f.ok && visit_flows(&f);
     for (uint32_t r = 0; f.ok && r < h->rows.n; r++)
         end_row(&f, &f.rows[r]);
     f.ok = f.ok && collect(&f, bounds);

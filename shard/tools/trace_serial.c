@@ -1,4 +1,4 @@
-#include "shard/tools/trace_radix.h"
+#include "shard/tools/trace_merge.h"
 #include "shard/tools/trace_rank.h"
 
 /* Serials: the answered events meet all events of the host that begin with one of them. Begins
@@ -447,41 +447,46 @@ static void serials_fini(struct serials *s)
     vec_free(&s->peers);
 }
 
-/* The answered events of no serial yet, by begin. */
-static struct trace_begin *sort_asked(struct serials *s, size_t *count)
+static int begin_order(const void *a, const void *b, void *ctx)
+{
+    const struct trace_event *ev = ctx;
+    int64_t x = ev[*(const uint32_t *)a].begin_ps, y = ev[*(const uint32_t *)b].begin_ps;
+    return (x > y) - (x < y);
+}
+
+/* The answered events of no serial yet, by begin: numbers, as memory is at its most here. Rows are
+ * in order already. */
+static uint32_t *sort_asked(struct serials *s, size_t *count)
 {
     struct trace_event *ev = s->h->events.p;
     size_t n = 0;
     for (size_t i = 0; i < s->h->events.n; i++)
         n += !ev[i].ranked;
-    struct trace_begin *items = malloc((n + 1) * sizeof *items);
-    struct trace_begin *other = malloc((n + 1) * sizeof *other), *sorted = NULL;
-    for (size_t i = n = 0; items && other && i < s->h->events.n; i++) {
+    uint32_t *items = malloc((n + 1) * sizeof *items);
+    for (size_t i = n = 0; items && i < s->h->events.n; i++) {
         if (ev[i].ranked)
             continue;
         ev[i].serial = 0;
-        items[n++] = (struct trace_begin){ev[i].begin_ps, (uint32_t)i};
+        items[n++] = (uint32_t)i;
     }
-    if (items && other)
-        sorted = trace_sort_begins(items, other, n);
-    free(sorted == items ? other : items);
-    if (!sorted)
-        free(other);
     *count = n;
-    return sorted;
+    if (items && trace_merge_sort(items, n, sizeof *items, begin_order, ev))
+        return items;
+    free(items);
+    return NULL;
 }
 
 /* What is looked for, by begin, and their distinct begins. */
-static void group(struct serials *s, const struct trace_begin *sorted, size_t n)
+static void group(struct serials *s, const uint32_t *sorted, size_t n)
 {
     const struct trace_event *ev = s->h->events.p;
     size_t most = 0;
     for (size_t i = 0; i < n; i++) {
-        const struct trace_event *e = &ev[sorted[i].item];
-        s->by[i] = (struct asked){e->end_ps, e->at, sorted[i].item, e->line, 0, e->track != 0};
-        if (!i || sorted[i].begin_ps != s->begins[s->nbegins - 1]) {
+        const struct trace_event *e = &ev[sorted[i]];
+        s->by[i] = (struct asked){e->end_ps, e->at, sorted[i], e->line, 0, e->track != 0};
+        if (!i || e->begin_ps != s->begins[s->nbegins - 1]) {
             s->first[s->nbegins] = (uint32_t)i;
-            s->begins[s->nbegins++] = sorted[i].begin_ps;
+            s->begins[s->nbegins++] = e->begin_ps;
         }
     }
     s->first[s->nbegins] = (uint32_t)n;
@@ -494,11 +499,12 @@ static void group(struct serials *s, const struct trace_begin *sorted, size_t n)
 static bool take_begins(struct serials *s)
 {
     size_t n = 0, nbegins = 0;
-    struct trace_begin *sorted = sort_asked(s, &n);
+    const struct trace_event *ev = s->h->events.p;
+    uint32_t *sorted = sort_asked(s, &n);
     if (!sorted)
         return false;
     for (size_t i = 0; i < n; i++)
-        nbegins += !i || sorted[i].begin_ps != sorted[i - 1].begin_ps;
+        nbegins += !i || ev[sorted[i]].begin_ps != ev[sorted[i - 1]].begin_ps;
     s->by = malloc((n + 1) * sizeof *s->by);
     s->begins = malloc((nbegins + 1) * sizeof *s->begins);
     s->first = malloc((nbegins + 1) * sizeof *s->first);
