@@ -143,6 +143,10 @@ export function AdminPage() {
           : <ul>{jobs.value.map((j) => <li key={j.id}>{j.label} <code>{j.run}</code></li>)}</ul>}
         <h2 class="part">More</h2>
         <p class="none">Health and metrics for Prometheus are on the port of <code>--admin-port</code>; logs, traces and audit have options of their own (<code>xprofd --help</code>).</p>
+        <p class="none">
+          These pages hold Preact and its signals (MIT). The program is linked with h2o, libuv, jansson, cjose (MIT), OpenSSL (Apache 2.0), curl (curl's), zlib (zlib's), zstd, ISA-L, jemalloc and protobuf-c (BSD).
+          Texts about TPU counters and some sentences of tools are XProf's (Apache 2.0).
+        </p>
       </main>
     </>
   );

@@ -5,7 +5,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { Api } from "../../api/client";
 import type { Metric, Report } from "../../api/report";
 import type { Progress, Run } from "../../api/types";
-import { count, plural } from "../../model/format";
+import { bytes, count, plural } from "../../model/format";
 import { here } from "../../model/location";
 import { elsewhere, parseTool, rangeArguments, toolHref, type ToolUrl } from "../../model/toolurl";
 import { TIMELINE, tools, toolOf, type Tool } from "../../model/tools";
@@ -83,7 +83,7 @@ export function ToolPage() {
         {problem.value
           ? <Failed s={s} root={root} tool={tool} problem={<ProblemPanel problem={problem.value} retry={retry} />} status={problem.value.status} />
           : r
-            ? <ReportView report={r} s={s} root={root} tool={tool} all={limit.value < ALL_ROWS ? () => (limit.value = ALL_ROWS) : undefined} />
+            ? <ReportView report={r} s={s} root={root} tool={tool} size={ofHosts(info.value, r.hosts)} all={limit.value < ALL_ROWS ? () => (limit.value = ALL_ROWS) : undefined} />
             : <Waiting tool={tool} progress={progress.value} />}
       </main>
     </>
@@ -152,16 +152,23 @@ function Failed({ s, root, tool, problem, status }: { s: ToolUrl; root: string; 
   );
 }
 
-function Coverage({ r }: { r: Report }) {
+/** Bytes of the files that a report is from; 0: not known. */
+function ofHosts(run: Run | null, hosts: readonly string[]): number {
+  const seen = new Set(hosts);
+  return run?.hosts.reduce((a, h) => a + (seen.has(h.host) ? h.bytes : 0), 0) ?? 0;
+}
+
+function Coverage({ r, size }: { r: Report; size: number }) {
   const of = (id: string): string => {
     const m = r.metrics.find((x) => x.id === id);
     return m && m.value !== null ? show(m.value, m.unit) : "";
   };
   const device = of("device_type");
   const cores = of("cores");
+  const clock = r.hosts.length > 1 ? of("clock_offset") : "";
   const parts = [
     r.missing_hosts.length ? `${count(r.hosts.length)} of ${plural(r.hosts.length + r.missing_hosts.length, "host")}` : plural(r.hosts.length, "host"),
-    cores && `${cores} cores`, device,
+    cores && `${cores} cores`, device, size > 0 && bytes(size), clock && `clocks within ${clock}`,
   ].filter(Boolean);
   return <p class="coverage" title={r.hosts.slice(0, 50).join("\n")}>From {parts.join(" · ")}</p>;
 }
@@ -177,7 +184,7 @@ const FIGURES = new Set(["overview_page", "input_pipeline_analyzer", "memory_pro
 /** These are said in the line above the tiles. */
 const SAID = new Set(["hosts", "cores", "device_type"]);
 
-function ReportView({ report: r, s, root, tool, all }: { report: Report; s: ToolUrl; root: string; tool: Tool; all: (() => void) | undefined }) {
+function ReportView({ report: r, s, root, tool, size, all }: { report: Report; s: ToolUrl; root: string; tool: Tool; size: number; all: (() => void) | undefined }) {
   const special = specials[tool.id];
   const p: PartProps = { report: r, s, root };
   const metrics = r.metrics.filter((m) => !SAID.has(m.id));
@@ -212,7 +219,7 @@ function ReportView({ report: r, s, root, tool, all }: { report: Report; s: Tool
         {special?.controls?.(p)}
       </div>
       {r.verdict && <p class="verdict"><Icon name="gauge" /> <span>{r.verdict}</span> <Copy text={() => r.verdict!} title="Copy the sentence" /></p>}
-      <Coverage r={r} />
+      <Coverage r={r} size={size} />
       <Missing report={r} />
       <Notes notes={r.notes} />
       {nothing && <div class="empty"><h2>Nothing to show</h2><p>The profile was read, and holds nothing that this page is about.</p></div>}
