@@ -101,7 +101,7 @@ export function Uploads() {
   );
 }
 
-const hour = (ms: number): string => new Date(ms).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
+const hour = (ms: number): string => new Date(ms).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
 
 /** On every page of an uploaded run. */
 export function UploadChip() {
