@@ -1,5 +1,6 @@
 /* tests/fuzz/fuzz_http_query.c - what a client can put into a request line and a Host header:
- * query strings, paths and authorities never read outside their bytes, and give bounded results.
+ * query strings, cookies, paths and authorities never read outside their bytes, and give bounded
+ * results.
  *
  * Input: the query string, a newline, the path, a newline, the authority.
  */
@@ -57,6 +58,15 @@ static void check_query(struct xp_span query)
     xp_buf_fini(&first);
 }
 
+static void check_cookies(struct xp_span header)
+{
+    struct xp_span rest = header, name, value;
+    size_t all = 0;
+    while (http_cookie_next(&rest, &name, &value))
+        all += name.n + value.n + (rest.n ? 1 : 0);
+    XP_ASSERT(rest.n == 0 && all <= header.n);
+}
+
 static void check_path(struct xp_span raw)
 {
     uint8_t *out = malloc(raw.n ? raw.n : 1);
@@ -109,6 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct xp_span rest = xp_span_of(data, size);
     struct xp_span query = copy(take_line(&rest)), path = copy(take_line(&rest)), host = copy(rest);
     check_query(query);
+    check_cookies(query);
     check_path(path);
     if (request_host_is_ours(server(), host))
         XP_ASSERT(allowed_shape(host));

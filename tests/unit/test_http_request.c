@@ -202,6 +202,25 @@ static void query_keeps_every_byte(void **state)
     xp_buf_fini(&b);
 }
 
+static void cookies_come_one_by_one(void **state)
+{
+    static const char header[] = ";; a=1;b=x=y ; c;=d;  ; e=";
+    static const char *const want[][2] = {
+        {"a", "1"}, {"b", "x=y "}, {"c", ""}, {"", "d"}, {"e", ""}};
+    struct xp_span rest = xp_span_str(header), name, value;
+    size_t n = 0;
+    (void)state;
+    while (http_cookie_next(&rest, &name, &value)) {
+        assert_true(n < 5);
+        assert_true(xp_span_eq(name, xp_span_str(want[n][0])));
+        assert_true(xp_span_eq(value, xp_span_str(want[n][1])));
+        n++;
+    }
+    assert_int_equal(n, 5);
+    rest = (struct xp_span){0};
+    assert_false(http_cookie_next(&rest, &name, &value));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +233,7 @@ int main(void)
         cmocka_unit_test(body_arrives_whole_and_too_large_a_body_is_refused),
         cmocka_unit_test(query_gives_the_first_value_decoded),
         cmocka_unit_test(query_keeps_every_byte),
+        cmocka_unit_test(cookies_come_one_by_one),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
