@@ -337,7 +337,8 @@ const struct lane_source *plane_walk_sources(const struct plane_walk *w, struct 
 {
     struct lane_source *s = xp_bump_alloc(out, (w->nlanes + 1) * sizeof *s, 16);
     for (uint32_t i = 0; s && i < w->nlanes; i++)
-        s[i] = (struct lane_source){w->lanes[i].cur.lane, w->lanes[i].base_ps, lane_source_id()};
+        s[i] = (struct lane_source){w->lanes[i].cur.lane, w->lanes[i].base_ps,
+                                    lane_id(w->lanes[i].cur.lane)};
     return s;
 }
 

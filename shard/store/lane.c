@@ -1,5 +1,10 @@
 #include "shard/store/lane_int.h"
 
+uint64_t lane_id(const struct lane *l)
+{
+    return l->id;
+}
+
 uint64_t lane_count(const struct lane *l)
 {
     return l->count;
@@ -130,13 +135,40 @@ size_t lane_names(const struct lane *l, uint64_t block, uint32_t names[LANE_BLOC
     return b->count;
 }
 
-size_t lane_begins(const struct lane_cursor *c, int64_t begins[LANE_BLOCK])
+static size_t sift_all(const struct lane_cursor *c, const struct lane_sieve *s, int64_t base_ps,
+                       uint8_t *which, int64_t *begins)
 {
-    if (c->left && c->unpack.flags & LANE_VIEW)
-        lane_view_begins(&c->unpack, begins, c->left);
-    else if (c->left)
-        lane_unpack_begins(&c->unpack, begins, c->left);
-    return c->left;
+    size_t n = 0;
+    int64_t all[LANE_BLOCK];
+    lane_unpack_begins(&c->unpack, all, c->left);
+    for (uint32_t i = 0; i < c->left; i++) {
+        which[n] = (uint8_t)i;
+        begins[n] = all[i];
+        n += lane_sieve_has(s, base_ps + all[i]);
+    }
+    return n;
+}
+
+size_t lane_sift(const struct lane_cursor *c, const struct lane_sieve *s, int64_t base_ps,
+                 uint8_t which[LANE_BLOCK], int64_t begins[LANE_BLOCK])
+{
+    size_t n = 0;
+    uint64_t may;
+    if (!c->left)
+        return 0;
+    if (c->unpack.flags & LANE_VIEW)
+        return lane_view_sift(&c->unpack, c->left, s, base_ps, which, begins);
+    const int64_t *known = lane_view_known(c->lane->id, c->block, s, base_ps, &may);
+    if (!known)
+        return sift_all(c, s, base_ps, which, begins);
+    if (c->left < 64)
+        may &= (UINT64_C(1) << c->left) - 1;
+    for (; may; may &= may - 1) {
+        which[n] = (uint8_t)__builtin_ctzll(may);
+        begins[n] = known[which[n]];
+        n++;
+    }
+    return n;
 }
 
 void lane_pick(const struct lane_cursor *c, const int64_t *begins, const uint8_t *which, size_t n,

@@ -66,10 +66,12 @@ struct lane; /* see lane_int.h */
 struct lane_source {
     const struct lane *lane; /* no view itself */
     int64_t base_ps;         /* to add to its times */
-    uint64_t id;             /* lane_source_id: no other lane of the process ever has it */
+    uint64_t id;             /* lane_id */
 };
 
-uint64_t lane_source_id(void);
+/* A number that nothing else of the process ever has; that of a lane. */
+uint64_t lane_new_id(void);
+uint64_t lane_id(const struct lane *l);
 
 /* The event that a view's event begins or ends with: number of the source << 48 | ordinal. */
 #define LANE_REF_NONE UINT64_MAX
@@ -125,10 +127,37 @@ size_t lane_next_block(struct lane_cursor *c, struct lane_event ev[LANE_BLOCK]);
  * quarter of the time. */
 size_t lane_names(const struct lane *l, uint64_t block, uint32_t names[LANE_BLOCK]);
 
-/* For those who look for few events of a block: with the cursor at its first event, only the
- * begins of its events, in line time: how many. The cursor stays there. */
-size_t lane_begins(const struct lane_cursor *c, int64_t begins[LANE_BLOCK]);
-/* Then those events of which[0..n), positions in the block, ascending. */
+/* Begins that somebody looks for, in session time: each has two bits of one word, so that few
+ * others are let through. */
+struct lane_sieve {
+    uint64_t *words; /* 2^(64 - shift) of them */
+    unsigned shift;
+    uint64_t id; /* lane_new_id: once it is used it stays as it is */
+};
+
+static inline uint64_t lane_sieve_hash(int64_t t)
+{
+    return (uint64_t)t * 0x9e3779b97f4a7c15;
+}
+
+static inline uint64_t lane_sieve_bits(uint64_t hash)
+{
+    return UINT64_C(1) << (hash >> 20 & 63) | UINT64_C(1) << (hash >> 26 & 63);
+}
+
+static inline bool lane_sieve_has(const struct lane_sieve *s, int64_t t)
+{
+    uint64_t hash = lane_sieve_hash(t), bits = lane_sieve_bits(hash);
+    return (s->words[hash >> s->shift] & bits) == bits;
+}
+
+/* For those who look for few events of a block: with the cursor at its first event, those whose
+ * begin the sieve lets through, when base_ps is added: how many, their positions in the block,
+ * ascending, and begins in line time. The cursor stays there. Views that are read along with each
+ * other and then their source look at each event of the source once. */
+size_t lane_sift(const struct lane_cursor *c, const struct lane_sieve *s, int64_t base_ps,
+                 uint8_t which[LANE_BLOCK], int64_t begins[LANE_BLOCK]);
+/* These events, or some of them. */
 void lane_pick(const struct lane_cursor *c, const int64_t *begins, const uint8_t *which, size_t n,
                struct lane_event *ev);
 /* The begin of a block's first event. */

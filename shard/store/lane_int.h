@@ -39,7 +39,7 @@ struct lane_up {
 };
 
 struct lane {
-    uint64_t count, nblocks;
+    uint64_t count, nblocks, id;
     struct lane_block **segs;
     struct lane_up *up;
     int levels;
@@ -112,7 +112,12 @@ void lane_view_skip(struct lane_unpack *u, uint32_t n);
 void lane_view_next(struct lane_unpack *u, struct lane_event *ev);
 void lane_view_many(struct lane_unpack *u, struct lane_event *ev, size_t n, uint64_t ord);
 void lane_view_names(const struct lane_block *b, uint32_t *names);
-void lane_view_begins(const struct lane_unpack *u, int64_t *begins, size_t n);
+size_t lane_view_sift(const struct lane_unpack *u, size_t n, const struct lane_sieve *s,
+                      int64_t base_ps, uint8_t *which, int64_t *begins);
+/* Begins of a block that was unpacked for a view, and which of them the sieve lets through; NULL:
+ * it was not. */
+const int64_t *lane_view_known(uint64_t id, uint64_t block, const struct lane_sieve *s,
+                               int64_t base_ps, uint64_t *may);
 void lane_view_pick(const struct lane_unpack *u, const int64_t *begins, const uint8_t *which,
                     size_t n, struct lane_event *ev);
 

@@ -386,8 +386,8 @@ void lane_unpack_pick(const struct lane_unpack *u, const int64_t *begins, const 
         for (; i <= which[k]; i++)
             at += u->at_base + bits_next(&ats);
         uint64_t duration = bits_get(u->column[DURATION], u->width[DURATION], which[k]) * unit;
-        ev[k].begin_ps = begins[which[k]];
-        ev[k].end_ps = (int64_t)((uint64_t)begins[which[k]] + u->duration_base + duration);
+        ev[k].begin_ps = begins[k];
+        ev[k].end_ps = (int64_t)((uint64_t)begins[k] + u->duration_base + duration);
         ev[k].name = u->name_base + (uint32_t)bits_get(u->column[NAME], u->width[NAME], which[k]);
         ev[k].at = at;
     }

@@ -11,7 +11,7 @@
  * To read it, the source's blocks are unpacked along with it, one after the other. A block that
  * spans too many of them is not made. */
 
-uint64_t lane_source_id(void)
+uint64_t lane_new_id(void)
 {
     static _Atomic uint64_t last;
     return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
@@ -143,17 +143,26 @@ void lane_view_skip(struct lane_unpack *u, uint32_t n)
 struct view_block {
     uint64_t source; /* its id; 0: none */
     uint64_t block;
+    uint64_t sieve; /* its id; 0: `may` is not known */
+    int64_t sieve_base;
+    uint64_t may;
     int64_t begins[LANE_BLOCK], ends[LANE_BLOCK];
 };
 
 static _Thread_local struct view_block known[KNOWN];
 
-static inline const struct view_block *source_block(const struct lane_source *s, uint64_t block)
+static inline struct view_block *known_place(uint64_t source, uint64_t block)
 {
-    struct view_block *k = &known[(block + 89 * s->id) % KNOWN];
+    return &known[(block + 89 * source) % KNOWN];
+}
+
+static inline struct view_block *source_block(const struct lane_source *s, uint64_t block)
+{
+    struct view_block *k = known_place(s->id, block);
     if (k->source != s->id || k->block != block) {
         k->source = s->id;
         k->block = block;
+        k->sieve = 0;
         lane_block_ahead(s->lane, block);
         lane_unpack_times(lane_block(s->lane, block), k->begins, k->ends);
     }
@@ -199,18 +208,49 @@ void lane_view_names(const struct lane_block *b, uint32_t *names)
         names[i] = u.name_base + (uint32_t)part_of(&r, bits_next(&r.all), NAME);
 }
 
-void lane_view_begins(const struct lane_unpack *u, int64_t *begins, size_t n)
+/* Which of its events the sieve lets through. */
+static inline uint64_t sift(struct view_block *k, const struct lane_sieve *s, int64_t base_ps)
+{
+    if (k->sieve == s->id && k->sieve_base == base_ps)
+        return k->may;
+    uint64_t may = 0;
+    for (unsigned i = 0; i < LANE_BLOCK; i++)
+        may |= (uint64_t)lane_sieve_has(s, base_ps + k->begins[i]) << i;
+    k->sieve = s->id;
+    k->sieve_base = base_ps;
+    return k->may = may;
+}
+
+const int64_t *lane_view_known(uint64_t id, uint64_t block, const struct lane_sieve *s,
+                               int64_t base_ps, uint64_t *may)
+{
+    struct view_block *k = known_place(id, block);
+    if (k->source != id || k->block != block)
+        return NULL;
+    *may = sift(k, s, base_ps);
+    return k->begins;
+}
+
+size_t lane_view_sift(const struct lane_unpack *u, size_t n, const struct lane_sieve *s,
+                      int64_t base_ps, uint8_t *which, int64_t *begins)
 {
     struct view_run r = view_open(u);
-    const struct lane_source *s = u->source;
-    const struct view_block *k = NULL;
-    uint64_t at = u->prev_at, block = UINT64_MAX;
+    const struct lane_source *source = u->source;
+    const int64_t *times = NULL;
+    uint64_t at = u->prev_at, block = UINT64_MAX, may = 0;
+    size_t found = 0;
     for (size_t i = 0; i < n; i++) {
         at += part_of(&r, bits_next(&r.all), SKIP);
-        if (at / LANE_BLOCK != block)
-            k = source_block(s, block = at / LANE_BLOCK);
-        begins[i] = s->base_ps + k->begins[at % LANE_BLOCK];
+        if (at / LANE_BLOCK != block) {
+            struct view_block *k = source_block(source, block = at / LANE_BLOCK);
+            may = sift(k, s, source->base_ps + base_ps);
+            times = k->begins;
+        }
+        which[found] = (uint8_t)i;
+        begins[found] = source->base_ps + times[at % LANE_BLOCK];
+        found += may >> at % LANE_BLOCK & 1;
     }
+    return found;
 }
 
 void lane_view_pick(const struct lane_unpack *u, const int64_t *begins, const uint8_t *which,
@@ -225,7 +265,7 @@ void lane_view_pick(const struct lane_unpack *u, const int64_t *begins, const ui
         uint64_t last = at + part_of(&r, v, SPAN);
         int64_t end = s->base_ps + source_block(s, last / LANE_BLOCK)->ends[last % LANE_BLOCK] -
                       (int64_t)part_of(&r, v, CUT) * 1000;
-        ev[k].begin_ps = begins[which[k]];
+        ev[k].begin_ps = begins[k];
         ev[k].end_ps = end < ev[k].begin_ps ? ev[k].begin_ps : end;
         ev[k].name = u->name_base + (uint32_t)part_of(&r, v, NAME);
         ev[k].at = 0;

@@ -154,7 +154,7 @@ struct lane *lane_pen_end(struct lane_pen *pen, struct xp_arena *scratch, struct
     struct lane *l = xp_bump_alloc(out, sizeof *l, _Alignof(struct lane));
     if (!l || (pen->n && !flush_block(pen, true, scratch, out)))
         return NULL;
-    *l = (struct lane){0};
+    *l = (struct lane){.id = lane_new_id()};
     uint64_t last = pen->nblk;
     if (last && !flush_segment(pen, scratch, out))
         return NULL;

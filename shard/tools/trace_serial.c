@@ -31,8 +31,7 @@ struct serials {
     const struct out *out;
     int64_t *begins; /* ascending, distinct */
     size_t nbegins;
-    uint64_t *sieve; /* two bits of one word for each begin: see may_begin */
-    unsigned sieve_shift;
+    struct lane_sieve sieve;
     struct asked *by; /* by begin */
     uint32_t *first;  /* of each begin, in `by` */
     uint32_t *row_of; /* of each line */
@@ -183,38 +182,19 @@ static void count_peer(struct serials *s, uint32_t r, const struct trace_lane *t
     }
 }
 
-/* Most events begin with no answered one: a sieve of 16 bits a begin, in which each sets two bits
- * of one word, lets one in 50 of them through. */
-static inline uint64_t sieve_hash(int64_t t)
-{
-    return (uint64_t)t * 0x9e3779b97f4a7c15;
-}
-
-static inline uint64_t sieve_bits(uint64_t hash)
-{
-    return UINT64_C(1) << (hash >> 20 & 63) | UINT64_C(1) << (hash >> 26 & 63);
-}
-
-static inline bool may_begin(const struct serials *s, int64_t t)
-{
-    uint64_t hash = sieve_hash(t), bits = sieve_bits(hash);
-    return (s->sieve[hash >> s->sieve_shift] & bits) == bits;
-}
-
+/* Most events begin with no answered one: with 16 bits a begin one in 50 of them is let through. */
 static bool make_sieve(struct serials *s)
 {
     unsigned log = 1;
     while (log < 31 && s->nbegins >> (log + 2))
         log++;
-    s->sieve_shift = 64 - log;
-    s->sieve = calloc((size_t)1 << log, sizeof *s->sieve);
-    if (!s->sieve)
-        return false;
-    for (size_t i = 0; i < s->nbegins; i++) {
-        uint64_t hash = sieve_hash(s->begins[i]);
-        s->sieve[hash >> s->sieve_shift] |= sieve_bits(hash);
+    s->sieve =
+        (struct lane_sieve){calloc((size_t)1 << log, sizeof(uint64_t)), 64 - log, lane_new_id()};
+    for (size_t i = 0; s->sieve.words && i < s->nbegins; i++) {
+        uint64_t hash = lane_sieve_hash(s->begins[i]);
+        s->sieve.words[hash >> s->sieve.shift] |= lane_sieve_bits(hash);
     }
-    return true;
+    return s->sieve.words;
 }
 
 /* The last of n >= 1 ascending begins at or before t, or the first. */
@@ -236,25 +216,21 @@ struct matches {
     uint32_t group[LANE_BLOCK];
 };
 
-/* Of the begins from k on. */
-static void match(const struct serials *s, int64_t base_ps, const int64_t *begins, size_t n,
-                  size_t k, struct matches *m)
+/* Of n events that may, those that do; begins from k on are looked at. */
+static void match(const struct serials *s, int64_t base_ps, int64_t *begins, size_t n, size_t k,
+                  struct matches *m)
 {
-    uint32_t may = 0;
     m->n = 0;
-    for (size_t i = 0; i < n; i++) {
-        m->event[may] = (uint8_t)i;
-        may += may_begin(s, base_ps + begins[i]);
-    }
-    if (!may)
+    if (!n)
         return;
-    size_t end = begin_at(s, k, base_ps + begins[m->event[may - 1]]);
+    size_t end = begin_at(s, k, base_ps + begins[n - 1]);
     const int64_t *from = s->begins + k;
     size_t nfrom = end < s->nbegins ? end + 1 - k : end - k;
-    for (uint32_t i = 0; i < may; i++) {
-        int64_t t = base_ps + begins[m->event[i]];
+    for (size_t i = 0; i < n; i++) {
+        int64_t t = base_ps + begins[i];
         size_t at = last_begin(from, nfrom, t);
         m->event[m->n] = m->event[i];
+        begins[m->n] = begins[i];
         m->group[m->n] = (uint32_t)(k + at);
         m->n += from[at] == t;
     }
@@ -267,7 +243,8 @@ static void read_block(const struct serials *s, const struct trace_lane *tl, uin
     int64_t begins[LANE_BLOCK];
     struct lane_cursor c;
     lane_seek_ord(&c, tl->lane, b * LANE_BLOCK);
-    match(s, tl->base_ps, begins, lane_begins(&c, begins), k, m);
+    size_t n = lane_sift(&c, &s->sieve, tl->base_ps, m->event, begins);
+    match(s, tl->base_ps, begins, n, k, m);
     lane_pick(&c, begins, m->event, m->n, ev);
 }
 
@@ -311,7 +288,8 @@ static bool row_peers(struct serials *s, uint32_t r, struct lane_place *at, size
 }
 
 /* All lanes, some begins at a time: what is known of these begins stays at hand, and lanes that are
- * views of one other (lane.h) are quickly read along with each other. */
+ * views of one other (lane.h) are quickly read along with each other, and then that one: it is in
+ * an earlier row. */
 static bool all_peers(struct serials *s)
 {
     const struct trace_lane *lanes = s->h->lanes.p;
@@ -322,7 +300,7 @@ static bool all_peers(struct serials *s)
             at[i].block = first_block(&lanes[i], s->begins[0]);
     for (size_t until = 0; ok && until < s->nbegins && !out_cancelled(s->out);) {
         until = s->nbegins - until > SLICE ? until + SLICE : s->nbegins;
-        for (uint32_t r = 0; ok && r < s->h->rows.n; r++)
+        for (uint32_t r = (uint32_t)s->h->rows.n; ok && r-- > 0;)
             ok = row_peers(s, r, at, until);
     }
     free(at);
@@ -438,7 +416,7 @@ static bool serials_init(struct serials *s)
 static void serials_fini(struct serials *s)
 {
     free(s->begins);
-    free(s->sieve);
+    free(s->sieve.words);
     free(s->by);
     free(s->first);
     free(s->row_of);

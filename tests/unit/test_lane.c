@@ -262,29 +262,41 @@ static size_t make_views(const struct part_line *line, struct lane_view *v)
     return n;
 }
 
-/* Some events of a block are those that all of it has; returns how many it has. */
-static size_t begins_and_picks(const struct lane *l, uint64_t block, int64_t *begins)
+/* A sieve lets through all it was made for, and of a block's events gives what the block does. */
+static size_t sifts_and_picks(const struct lane *l, uint64_t block, int64_t base_ps)
 {
     struct lane_cursor c;
     struct lane_event all[LANE_BLOCK], some[LANE_BLOCK];
     uint8_t which[LANE_BLOCK];
-    size_t nsome = 0;
+    int64_t begins[LANE_BLOCK];
+    uint64_t words[2] = {0}, wanted = 0;
+    struct lane_sieve s = {words, 63, lane_new_id()};
     lane_seek_ord(&c, l, block * LANE_BLOCK);
-    size_t n = lane_begins(&c, begins);
-    for (size_t i = 0; i < n; i++)
-        if (rng() % 3 == 0)
-            which[nsome++] = (uint8_t)i;
-    lane_pick(&c, begins, which, nsome, some);
-    assert_int_equal(lane_next_block(&c, all), n);
+    struct lane_cursor first = c;
+    size_t n = lane_next_block(&c, all), found, next = 0;
     assert_int_equal(lane_block_begin(l, block), all[0].begin_ps);
     for (size_t i = 0; i < n; i++)
-        assert_int_equal(begins[i], all[i].begin_ps);
-    for (size_t i = 0; i < nsome; i++) {
-        same_event(&some[i], &all[which[i]]);
-        assert_int_equal(some[i].ord, all[which[i]].ord);
+        if (rng() % 9 == 0) {
+            uint64_t hash = lane_sieve_hash(base_ps + all[i].begin_ps);
+            words[hash >> 63] |= lane_sieve_bits(hash);
+            wanted |= UINT64_C(1) << i;
+        }
+    found = lane_sift(&first, &s, base_ps, which, begins);
+    assert_int_equal(lane_sift(&first, &s, base_ps, which, begins), found);
+    lane_pick(&first, begins, which, found, some);
+    for (size_t i = 0; i < n; i++) {
+        bool has = lane_sieve_has(&s, base_ps + all[i].begin_ps);
+        assert_true(has || !(wanted >> i & 1));
+        if (!has)
+            continue;
+        assert_int_equal(which[next], i);
+        assert_int_equal(begins[next], all[i].begin_ps);
+        same_event(&some[next], &all[i]);
+        assert_int_equal(some[next++].ord, all[i].ord);
     }
+    assert_int_equal(next, found);
     lane_seek_ord(&c, l, lane_count(l));
-    assert_int_equal(lane_begins(&c, (int64_t[LANE_BLOCK]){0}), 0);
+    assert_int_equal(lane_sift(&c, &s, base_ps, which, begins), 0);
     return n;
 }
 
@@ -293,7 +305,6 @@ static void same_lane(const struct lane *l, const struct lane *view)
     struct lane_cursor a, b;
     struct lane_event x, y, bx[LANE_BLOCK], by[LANE_BLOCK];
     uint32_t nx[LANE_BLOCK], ny[LANE_BLOCK];
-    int64_t tx[LANE_BLOCK], ty[LANE_BLOCK];
     assert_int_equal(lane_count(l), lane_count(view));
     lane_seek_ord(&a, l, 0);
     lane_seek_ord(&b, view, 0);
@@ -311,10 +322,11 @@ static void same_lane(const struct lane *l, const struct lane *view)
         n = lane_names(l, i, nx);
         assert_int_equal(lane_names(view, i, ny), n);
         assert_memory_equal(nx, ny, n * sizeof *nx);
-        assert_int_equal(begins_and_picks(l, i, tx), n);
-        assert_int_equal(begins_and_picks(view, i, ty), n);
-        assert_memory_equal(tx, ty, n * sizeof *tx);
-        int64_t t = tx[rng() % n] + (int64_t)(rng() % 30) - 1;
+        assert_int_equal(sifts_and_picks(l, i, 3), n);
+        assert_int_equal(sifts_and_picks(view, i, 3), n);
+        lane_seek_ord(&a, l, i * LANE_BLOCK);
+        lane_next_block(&a, bx);
+        int64_t t = bx[rng() % n].begin_ps + (int64_t)(rng() % 30) - 1;
         lane_seek(&a, l, t);
         lane_seek(&b, view, t);
         assert_int_equal(a.ord, b.ord);
@@ -335,7 +347,7 @@ static void a_view_gives_what_a_lane_of_its_own_would(void **state)
         fill(&line, a, ev, n);
         struct lane_source sources[LANE_MAX];
         for (uint32_t k = 0; k < line.nlanes; k++)
-            sources[k] = (struct lane_source){line.lanes[k], 5, lane_source_id()};
+            sources[k] = (struct lane_source){line.lanes[k], 5, lane_id(line.lanes[k])};
         struct lane_view *v = test_malloc(n * sizeof *v);
         size_t nv = make_views(&line, v);
         struct line_builder *b = line_builder_new(a), *w = line_builder_view(a, sources);
@@ -347,6 +359,9 @@ static void a_view_gives_what_a_lane_of_its_own_would(void **state)
         assert_int_equal(own.nlanes, view.nlanes);
         for (uint32_t k = 0; k < own.nlanes; k++) {
             same_lane(own.lanes[k], view.lanes[k]);
+            /* the source's blocks are known by now */
+            for (uint64_t i = 0; k < line.nlanes && i < lane_nodes(line.lanes[k], 0); i++)
+                sifts_and_picks(line.lanes[k], i, 8);
             for (uint64_t i = 0; i < own.lanes[k]->nblocks; i++) {
                 bytes[0] += lane_block(own.lanes[k], i)->bytes;
                 bytes[1] += lane_block(view.lanes[k], i)->bytes;
