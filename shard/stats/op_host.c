@@ -130,6 +130,17 @@ static void flag_aliases(struct host_walk *w)
 
 /* --- a thread --- */
 
+/* Those of many threads are in order already. */
+static void sort(struct vec *v, size_t size, int (*order)(const void *, const void *))
+{
+    const char *p = v->p;
+    size_t i = 1;
+    while (i < v->n && order(p + (i - 1) * size, p + i * size) <= 0)
+        i++;
+    if (i < v->n)
+        qsort(v->p, v->n, size, order);
+}
+
 static bool add_run(struct host_walk *w, const struct plane_event *ev, const struct host_op *op,
                     bool eager, uint32_t *number)
 {
@@ -237,7 +248,7 @@ static bool run_thread(struct host_walk *w)
     w->stack.n = 0;
     w->fed = false;
     if (n) {
-        qsort(v, n, sizeof *v, by_time);
+        sort(&w->activities, sizeof *v, by_time);
         total = v[n - 1].ps - v[0].ps;
     }
     for (size_t i = 0; i < n; i++) {
@@ -263,8 +274,7 @@ static bool thread(struct host_walk *w, const struct derive_line *dl)
     if (!derive_pick(dl, 0, UINT64_C(1) << STAT_INPUT_STAGE_ID | UINT64_C(1) << STAT_TF_OP,
                      w->flags, pl->nevmeta, NAMED | ALIAS, &w->picked))
         return false;
-    if (w->picked.n)
-        qsort(w->picked.p, w->picked.n, sizeof(struct plane_event), plane_event_order);
+    sort(&w->picked, sizeof(struct plane_event), plane_event_order);
     side_open(&side, dl->side);
     for (size_t i = 0; i < w->picked.n; i++) {
         const struct plane_event *ev = &VEC(w->picked, struct plane_event)[i];
