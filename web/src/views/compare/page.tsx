@@ -82,6 +82,7 @@ function Pickers({ a, b, runs }: { a: string; b: string; runs: readonly string[]
         </label>
       ))}
       <button type="button" class="button" title="Swap A and B" onClick={() => write({ a: b, b: a }, true)}><Icon name="compare" /> Swap</button>
+      {a && b && <a class="button" href={`${here.value.root}trace?run=${encode(a)}&with=${encode(`@0@${encode(b)}`)}`}><Icon name="timeline" /> Timelines, one below the other</a>}
     </form>
   );
 }

@@ -13,6 +13,11 @@ export const help: { keys: string; what: string }[][] = [
     { keys: "wheel", what: "zoom at the pointer; Shift: move; Alt: scroll rows" },
     { keys: "drag", what: "move; with Shift: select an area; on the ruler: zoom" },
     { keys: "click", what: "choose an event; twice: fit it" },
+    { keys: "T", what: "theme: system, light, dark" },
+    { keys: "Esc", what: "one level back" },
+    { keys: "G", what: "then a letter: a page of this run" },
+    { keys: "Ctrl + K", what: "pages, ops and runs by name" },
+    { keys: "?", what: "this help" },
   ],
   [
     { keys: ". ,", what: "next, previous event on the row" },
@@ -26,11 +31,6 @@ export const help: { keys: string; what: string }[][] = [
     { keys: "V", what: "all devices of the run" },
     { keys: "Q", what: "show or hide the details" },
     { keys: "C", what: "fold or unfold all groups" },
-    { keys: "T", what: "theme: system, light, dark" },
-    { keys: "Esc", what: "one level back" },
-    { keys: "G", what: "then a letter: a page of this run" },
-    { keys: "Ctrl + K", what: "pages, ops and runs by name" },
-    { keys: "?", what: "this help" },
   ],
 ];
 

@@ -77,17 +77,20 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
       const was = trace.size.peek();
       const next = { width: Math.floor(r.width), height: Math.max(0, Math.floor(r.height) - RULER), scale: window.devicePixelRatio || 1 };
       if (was.width === next.width && was.height === next.height && was.scale === next.scale) return;
-      trace.size.value = next;
-      trace.scrollToWanted();
+      trace.resize(next);
     };
     const observer = new ResizeObserver(measure);
     observer.observe(el.parentElement!);
     measure();
 
-    const unscroll = effect(() => {
-      void trace.rows.value;
-      const y = trace.scrollTop.value;
+    const place = (): void => {
+      const y = trace.scrollTop.peek();
       if (scroller.current && Math.abs(scroller.current.scrollTop - y) >= 1) scroller.current.scrollTop = y;
+    };
+    const unscroll = effect(() => {
+      void [trace.rows.value, trace.scrollTop.value];
+      place();
+      requestAnimationFrame(place); // once more when there is room for rows that are new
     });
     const unpoint = listenPointer(el, trace, (p) => {
       cursor.value = p;

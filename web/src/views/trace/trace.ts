@@ -2,12 +2,12 @@
 import { batch, computed, effect, signal, type ReadonlySignal } from "@preact/signals";
 import { asProblem, isAbort, type Api } from "../../api/client";
 import { big, type Int } from "../../api/json";
-import type { Hit } from "../../api/types";
+import type { Hit, Run } from "../../api/types";
 import { idAt, indexOfId, type Lane } from "../../api/window";
 import type { Scene, SceneBox, SceneRow } from "../../draw/scene";
 import { hitLane } from "../../layout/rects";
 import { layoutRuler } from "../../layout/ruler";
-import { foldedByDefault, laneAt, laneTop, layoutRows, visibleRows, type Row } from "../../layout/rows";
+import { foldedByDefault, laneAt, laneTop, layoutRows, visibleRows, type Row, type Rows } from "../../layout/rows";
 import type { Category } from "../../model/colour";
 import { Names, type Name } from "../../model/names";
 import { parseLasting, parseQuery, type Lasting } from "../../model/query";
@@ -94,7 +94,9 @@ export class Trace {
   step = false;
 
   private wantTop: number | null = null; // line to scroll to once rows are there
-  private revealLater = false; // the chosen event came before the rows
+  private wantRow: number | null = null; // likewise: to be in sight
+  private before: Rows | null = null; // where rows were
+  private revealLater: "place" | "row" | false = false; // the chosen event came before the rows
   private readonly undo: (() => void)[] = [];
 
   /** lead: the timeline that this one stands beside: the view, what is measured and sought, and the panel are its own. */
@@ -153,7 +155,19 @@ export class Trace {
         if (loaded && this.fetcher.version.value > 0) setTimeout(() => void this.loader.derive());
       }),
     );
-    this.loader.start();
+    if (this.who.host || url) this.loader.start();
+    else void this.firstHost();
+  }
+
+  /** An address may name a run only: its first host is meant. */
+  private async firstHost(): Promise<void> {
+    try {
+      const { hosts } = await this.api.json<Run>("run", { run: this.who.run });
+      this.who.host = hosts.find((h) => h.state !== "unsupported")?.host ?? "";
+    } catch {
+      // the loader says what is wrong
+    }
+    if (this.lead?.beside.peek().includes(this)) this.loader.start();
   }
 
   stop(): void {
@@ -175,7 +189,7 @@ export class Trace {
       this.folded.value = new Set(url.folded);
       this.flat.value = new Set(url.flat);
       this.search.set(url.q, true);
-      if (url.sel !== this.event.id.peek()) this.select(url.sel, null, url.t === null);
+      if (url.sel !== this.event.id.peek()) this.select(url.sel, null, url.t === null ? "place" : url.top === null ? "row" : "no");
       if (!sameArea(url.area, this.sum.area.peek())) this.setArea(url.area, false);
       this.loader.setFind(url.find, true);
       this.pins.value = url.pins;
@@ -280,10 +294,11 @@ export class Trace {
 
   private onTracks(): void {
     this.fetcher.refresh();
+    this.keepPlace();
     // An address may name a time where there is nothing.
     const v = this.chosen.peek();
     if (v && !this.tracks.peek()?.loading) this.setView(clampView(v, this.bounds.peek()), false);
-    if (this.revealLater) this.reveal();
+    if (this.revealLater) this.reveal(this.revealLater === "row");
     if (this.pins.peek().length) void this.loader.ensure(this.pins.peek());
     this.scrollToWanted();
   }
@@ -366,7 +381,7 @@ export class Trace {
     const row = this.rows.peek().byLine.get(line);
     const { height } = this.size.peek();
     if (!row || height === 0) {
-      this.wantTop ??= line;
+      this.wantRow = line;
       void this.loader.ensure([line]);
       return;
     }
@@ -376,6 +391,17 @@ export class Trace {
     if (y < top + this.rows.peek().pinnedHeight || y + row.laneH > top + height) this.scrollBy(y - height / 3 - top);
   }
 
+  /** The room has changed: the chosen event stays in sight when the panel comes up. */
+  resize(next: { width: number; height: number; scale: number }): void {
+    const was = this.size.peek();
+    this.size.value = next;
+    this.scrollToWanted();
+    const m = this.event.mark.peek();
+    const row = m && this.rows.peek().byLine.get(m.line);
+    const top = this.scrollTop.peek();
+    if (row && was.height > next.height && row.y >= top && row.y < top + was.height) this.scrollToLine(m.line, m.lane);
+  }
+
   private unfoldLine(line: number): void {
     const plane = this.tracks.peek()?.planes.find((p) => p.lines.some((l) => l.line === line));
     const heading = plane && this.rows.peek().rows.find((r) => r.plane === plane && !r.line);
@@ -383,7 +409,29 @@ export class Trace {
   }
 
   scrollToWanted(): void {
-    if (this.wantTop === null || this.size.peek().height === 0) return;
+    if (this.size.peek().height === 0) return;
+    const row = this.wantRow;
+    this.wantRow = null;
+    if (row !== null && this.wantTop === null && this.rows.peek().byLine.has(row)) this.scrollToLine(row, 0);
+    this.scrollToTop();
+  }
+
+  /** More rows have come in between: what was in sight stays there. */
+  private keepPlace(): void {
+    const was = this.before;
+    const now = (this.before = this.rows.peek());
+    const top = this.scrollTop.peek();
+    if (!was || was === now) return;
+    const m = this.event.mark.peek();
+    const inSight = (r: Row | undefined): boolean => r !== undefined && r.y >= top && r.y < top + this.size.peek().height;
+    if (m && inSight(was.byLine.get(m.line))) return this.scrollToLine(m.line, m.lane);
+    const first = top > 0 ? was.rows.find((r) => r.line && !r.curve && inSight(r)) : undefined;
+    const there = first && now.byLine.get(first.line!.line);
+    if (first && there && !there.pinned) this.scrollBy(there.y - first.y);
+  }
+
+  private scrollToTop(): void {
+    if (this.wantTop === null) return;
     const row = this.rows.peek().byLine.get(this.wantTop);
     if (!row) return;
     this.wantTop = null;
@@ -591,19 +639,19 @@ export class Trace {
 
   choose(h: Hover): void {
     this.step = true;
-    this.select(h.mark.id, h.mark, false);
+    this.select(h.mark.id, h.mark, "no");
   }
 
   chooseHit(hit: Hit, tab: Tab = "hits"): void {
     this.step = true;
     const begin = big(hit.begin_ps);
     const mark = { id: String(hit.id), line: hit.line, lane: hit.lane, begin, end: begin + big(hit.duration_ps) };
-    this.select(mark.id, mark, true, tab);
+    this.select(mark.id, mark, "place", tab);
   }
 
   chooseId(id: Int, tab: Tab = "details"): void {
     this.step = true;
-    this.select(String(id), null, true, tab);
+    this.select(String(id), null, "place", tab);
   }
 
   deselect(): void {
@@ -611,22 +659,23 @@ export class Trace {
     this.event.clear();
   }
 
-  private select(id: string, mark: Mark | null, reveal: boolean, tab: Tab = "details"): void {
+  /** reveal: its time and row come into view, its row only, or neither. */
+  private select(id: string, mark: Mark | null, reveal: "place" | "row" | "no", tab: Tab = "details"): void {
     if (id === "") return this.event.clear();
     this.openDock(tab);
     void this.event.choose(id, mark).then((there) => {
-      if (there && reveal && !mark) this.reveal();
+      if (there && reveal !== "no" && !mark) this.reveal(reveal === "row");
     });
-    if (mark && reveal) this.reveal();
+    if (mark && reveal !== "no") this.reveal();
   }
 
-  private reveal(): void {
+  private reveal(rowOnly = false): void {
     const m = this.event.mark.peek();
     if (!m) return;
-    this.revealLater = !this.tracks.peek();
+    this.revealLater = !this.tracks.peek() && (rowOnly ? "row" : "place");
     if (this.revealLater) return;
     const width = this.size.peek().width || 1000;
-    this.setView(revealView(this.view.peek(), { t0: m.begin, t1: m.end }, this.bounds.peek(), width), false);
+    if (!rowOnly) this.setView(revealView(this.view.peek(), { t0: m.begin, t1: m.end }, this.bounds.peek(), width), false);
     this.scrollToLine(m.line, m.lane);
   }
 
