@@ -38,7 +38,7 @@ export function opColumns(t: Named): OpColumns {
     program: find(t, "program_id", "program"),
     begin: find(t, "first_begin_ps", "first_begin", "begin_ps"),
     plane: find(t, "first_plane"),
-    duration: find(t, "first_duration_ps", "duration_ps", "duration", "mean_time", "avg_time"),
+    duration: find(t, "first_duration_ps", "duration_ps", "duration", "latency", "mean_time", "avg_time"),
     host: find(t, "first_host", "host"),
     event: eventColumn(t),
   };
@@ -79,6 +79,17 @@ export function timeOf(row: readonly Cell[], c: OpColumns, unitOfDuration: strin
   const d = c.duration < 0 ? null : whole(row[c.duration]);
   const scale = unitOfDuration === "ns" ? 1000n : 1n;
   return { begin, duration: d === null ? null : big(d) * scale, host: c.host < 0 ? "" : text(row[c.host]) };
+}
+
+/** When the request happened that a row of another table is about: of several of that number the one as long. */
+export function timeOfRequest(report: Report, t: Table, row: readonly Cell[]): RowTime | null {
+  const requests = report.tables.find((x) => x.id === "requests");
+  const [id, long] = [find(t, "request"), find(t, "latency")];
+  if (!requests || requests === t || id < 0) return null;
+  const [rid, rlong] = [find(requests, "request"), find(requests, "latency")];
+  const same = requests.rows.filter((r) => r[rid] === row[id]);
+  const found = same.find((r) => long >= 0 && r[rlong] === row[long]) ?? same[0];
+  return found ? timeOf(found, opColumns(requests), "ps") : null;
 }
 
 /** Of all tables of a report, the row about this op that is first. */

@@ -8,7 +8,7 @@ import { Scatter, type Dot } from "../../charts/scatter";
 import { XyChart } from "../../charts/xy";
 import { count, plural } from "../../model/format";
 import { measuresOf, pivot } from "../../model/matrix";
-import { eventOf, opColumns, opOf, sameOp, timeOf, weightColumn } from "../../model/ops";
+import { eventOf, opColumns, opOf, sameOp, timeOf, timeOfRequest, weightColumn } from "../../model/ops";
 import { isNumeric, parseSort } from "../../model/tablemodel";
 import { formatSteps, timelineHref, type ToolUrl } from "../../model/toolurl";
 import { asNumber } from "../../model/units";
@@ -70,14 +70,14 @@ export function TablePart({ t, first, all, ...p }: PartProps & { t: Table; first
   const state = tableState(s, t.id, first, t.sort);
   const unit = t.columns[columns.duration]?.unit ?? "";
   const link = (row: readonly Cell[]): string => {
-    const time = timeOf(row, columns, unit);
+    const time = timeOf(row, columns, unit) ?? timeOfRequest(report, t, row);
     const id = opOf(row, columns);
     const event = eventOf(row, columns);
     if (!time && !id.op && !event) return "";
     const host = time?.host || (report.hosts.length === 1 ? report.hosts[0]! : s.hosts[0] ?? "");
     return timelineHref(root, s, { ...id, event, begin: time?.begin ?? null, duration: time?.duration ?? null, ...(host ? { host } : {}) });
   };
-  const linked = columns.begin >= 0 || columns.op >= 0 || columns.event >= 0;
+  const linked = columns.begin >= 0 || columns.op >= 0 || columns.event >= 0 || t.columns.some((c) => c.id === "request");
   const isOps = columns.op >= 0;
   const choose = (row: readonly Cell[] | null): void => {
     if (!isOps) return void (local.value = row);
