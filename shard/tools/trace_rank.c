@@ -1,5 +1,4 @@
 #include "shard/tools/trace_rank.h"
-#include "shard/tools/trace_radix.h"
 
 /* The serials of the events that begin in a span of time, half a byte each.
  *
@@ -15,6 +14,11 @@ struct rank_block {
     uint32_t lane;
     uint32_t left; /* events that are not numbered yet */
     struct lane_event ev[LANE_BLOCK];
+};
+
+struct trace_begin {
+    int64_t begin_ps;
+    uint32_t item;
 };
 
 struct rank_lane {
