@@ -1,6 +1,6 @@
 // Figures of the timeline in the browser; not a test, as its times are those of the machine:
-//   node tests/web/measure.mjs [seconds of panning] [here]
-// here: drawn on the main thread, not in a worker.
+//   node tests/web/measure.mjs [seconds of panning] [here|there] [LOGDIR RUN]
+// here: drawn on the main thread, not in a worker. With LOGDIR RUN: that profile, six steps in.
 // A profile with 20,000 rectangles in view is panned and zoomed by keys that are held down. Printed
 // are the times between frames, what a frame costs the processor (steadier on a busy machine), and
 // the heap before and after, with the buffers behind typed arrays.
@@ -10,6 +10,7 @@ import { plane } from "./profile.mjs";
 
 const seconds = Number(process.argv[2] ?? 60);
 const here = process.argv[3] === "here";
+const [folder, run] = process.argv.slice(4);
 const reason = missing();
 if (reason) {
   console.error(reason);
@@ -36,9 +37,8 @@ function profile() {
 const percentile = (list, p) => [...list].sort((a, b) => a - b)[Math.min(list.length - 1, Math.floor(list.length * p))];
 
 const logdir = new Logdir();
-const bytes = profile();
-logdir.add("big", "w-0", bytes);
-const server = await startServer(logdir.path);
+if (!folder) logdir.add("big", "w-0", profile());
+const server = await startServer(folder ?? logdir.path);
 const browser = await startBrowser();
 try {
   const { page, close } = await openPage(browser, server.url, { viewport: { width: 1920, height: 1200 } });
@@ -52,15 +52,17 @@ try {
   });
   if (here) await page.addInitScript(() => { delete HTMLCanvasElement.prototype.transferControlToOffscreen; });
   const cdp = await page.context().newCDPSession(page);
-  const { processInfo: started } = await (await browser.newBrowserCDPSession()).send("SystemInfo.getProcessInfo");
   /** The largest process of a page: heap, worker, pictures and the browser's own code. */
-  const resident = () => Math.max(...started.filter((p) => p.type === "renderer").map((p) => {
-    try {
-      return Number(/VmRSS:\s*(\d+)/.exec(readFileSync(`/proc/${p.id}/status`, "utf8"))?.[1] ?? 0) / 1024;
-    } catch {
-      return 0;
-    }
-  }));
+  const resident = async () => {
+    const { processInfo } = await whole.send("SystemInfo.getProcessInfo");
+    return Math.max(...processInfo.filter((p) => p.type === "renderer").map((p) => {
+      try {
+        return Number(/VmRSS:\s*(\d+)/.exec(readFileSync(`/proc/${p.id}/status`, "utf8"))?.[1] ?? 0) / 1024;
+      } catch {
+        return 0;
+      }
+    }));
+  };
   const heap = async () => {
     await cdp.send("HeapProfiler.collectGarbage");
     const { usedSize, backingStorageSize = 0 } = await cdp.send("Runtime.getHeapUsage");
@@ -77,11 +79,18 @@ try {
   const span = EACH * 2_000_000;
   const t0 = span * (SCREENS / 2);
   const began = Date.now();
-  await page.goto(`${server.url}/p/local/trace?run=big&host=w-0&t=${t0}..${t0 + span}`);
+  const address = `${server.url}/p/local/trace?${folder ? `run=${encodeURIComponent(run)}` : `run=big&host=w-0&t=${t0}..${t0 + span}`}`;
+  await page.goto(address);
   await page.waitForSelector(".drawing canvas");
   await waitFor("something is drawn", async () => (await inkOf(page)).saturated > 1000, 120_000);
-  console.log(`profile: ${(bytes.length / 2 ** 20).toFixed(0)} MiB, ${ROWS * EACH * SCREENS} events; first picture after ${Date.now() - began} ms`);
+  console.log(`first picture, cold, after ${Date.now() - began} ms`);
   await waitFor("the profile is loaded", async () => (await page.locator(".loading-banner").count()) === 0, 240_000);
+  await page.goto("about:blank");
+  const again = Date.now();
+  await page.goto(address);
+  await page.waitForSelector(".drawing canvas");
+  await waitFor("something is drawn", async () => (await inkOf(page)).saturated > 1000, 120_000);
+  console.log(`once it is loaded: after ${Date.now() - again} ms`);
   const shown = await page.locator(".status").innerText();
   console.log(`in view: ${shown.replace(/\s+/g, " ")}`);
   await page.evaluate(() => {
@@ -94,10 +103,11 @@ try {
     };
     requestAnimationFrame(tick);
   });
-  const before = await heap();
-  const small = resident();
-  await page.evaluate(() => (window.pictures.length = 0));
   await page.focus(".drawing canvas");
+  for (let i = 0; folder && i < 6; i++) await page.keyboard.press("w");
+  const before = await heap();
+  const small = await resident();
+  await page.evaluate(() => (window.pictures.length = 0));
   const spent = await cpu();
   const end = Date.now() + seconds * 1000;
   let most = before;
@@ -115,7 +125,7 @@ try {
   const pictures = await page.evaluate(() => window.pictures.map((t, i, all) => t - (all[i - 1] ?? t)).slice(1));
   if (pictures.length) line("between the worker's pictures", pictures);
   console.log(`processor time of a frame: ${((now.main - spent.main) / frames.length).toFixed(1)} ms on the main thread, ${((now.all - spent.all) / frames.length).toFixed(1)} ms in all processes`);
-  console.log(`heap: ${before.toFixed(1)} MiB before, ${(await heap()).toFixed(1)} MiB after ${seconds} s, ${most.toFixed(1)} MiB at most; the page's process ${small.toFixed(0)} MiB before, ${resident().toFixed(0)} MiB after`);
+  console.log(`heap: ${before.toFixed(1)} MiB before, ${(await heap()).toFixed(1)} MiB after ${seconds} s, ${most.toFixed(1)} MiB at most; the page's process ${small.toFixed(0)} MiB before, ${(await resident()).toFixed(0)} MiB after`);
   await close();
 } finally {
   await browser.close();

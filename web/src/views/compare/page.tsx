@@ -52,7 +52,7 @@ export function ComparePage() {
       <main class="page broad tool-page">
         <header class="tool-head">
           <h1>Compare</h1>
-          <p>What changed between two runs, and do the ops explain it?</p>
+          <p>What changed between two runs, and do the ops explain it?{a && b && <> <a href={`${root}trace?run=${encode(a)}&with=${encode(`@0@${encode(b)}`)}`}>Both timelines</a></>}</p>
         </header>
         <Pickers a={a} b={b} runs={runs.value} />
         {a && b
@@ -82,7 +82,6 @@ function Pickers({ a, b, runs }: { a: string; b: string; runs: readonly string[]
         </label>
       ))}
       <button type="button" class="button" title="Swap A and B" onClick={() => write({ a: b, b: a }, true)}><Icon name="compare" /> Swap</button>
-      {a && b && <a class="button" href={`${here.value.root}trace?run=${encode(a)}&with=${encode(`@0@${encode(b)}`)}`}><Icon name="timeline" /> Timelines, one below the other</a>}
     </form>
   );
 }
