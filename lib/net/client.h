@@ -11,7 +11,7 @@
  *            `done` was called. A call lives until its `done` returns.
  * Threads    body and done run on the client's thread and must not block; one call's never at once.
  * Errors     A call ends with XP_OK whenever a whole answer came, whatever its code. Otherwise
- *            XP_IO (no connection, reset, short body), XP_TIMEOUT, XP_CANCELLED, with libcurl's
+ *            XP_IO (no connection, reset, short body), XP_TIMEOUT, XP_CANCELLED, in a few
  *            words. URLs and headers are never in them: they may hold what is secret.
  */
 #ifndef NET_CLIENT_H
@@ -41,7 +41,8 @@ struct net_request {
     const char *const *headers; /* "name: value", NULL-terminated; may be NULL */
     struct xp_span body;
     uint32_t connect_ms; /* 0: 10 s */
-    uint32_t stall_ms;   /* less than 4 kB/s for that long ends it; 0: 15 s */
+    uint32_t stall_ms;   /* less than 4 kB/s, either way, in that many ms (rounded up to seconds)
+                          * ends it; is looked at once in that time. 0: 15 s */
     uint32_t total_ms;   /* 0: no limit */
     bool direct;         /* past the proxies that the environment names; a POST to an address in
                           * numbers then goes without libcurl, and may be made twice (direct.h) */

@@ -14,8 +14,8 @@
 
 #define READ_BYTES ((size_t)64 << 10)
 #define READS_AT_ONCE 8
-#define IDLE_MAX 256
-#define IDLE_NS (UINT64_C(55) * 1000000000) /* the other side closes idle ones after a minute */
+#define SECOND_NS UINT64_C(1000000000)
+#define IDLE_NS (55 * SECOND_NS) /* the other side closes idle ones after a minute */
 #define LOOK_MS 100
 #define SLOW_BYTES_S 4096
 #define CONNECT_MS 10000
@@ -30,6 +30,7 @@ struct conn {
     struct sockaddr_storage to;
     int fd, events;
     bool idle, used; /* in the list; it has answered before */
+    bool broken;     /* it can only be read to its end any more */
     uint64_t idle_ns;
 };
 
@@ -109,6 +110,11 @@ static uint64_t ns_of(uint32_t ms, uint32_t other)
     return (uint64_t)(ms ? ms : other) * 1000000;
 }
 
+static uint64_t whole_seconds(uint64_t ns)
+{
+    return (ns + SECOND_NS - 1) / SECOND_NS * SECOND_NS;
+}
+
 struct direct_call *direct_new(const struct net_request *r, const struct direct_calls *calls,
                                void *ctx)
 {
@@ -123,7 +129,7 @@ struct direct_call *direct_new(const struct net_request *r, const struct direct_
     c->ctx = ctx;
     c->body = r->body;
     c->connect_ns = ns_of(r->connect_ms, CONNECT_MS);
-    c->stall_ns = ns_of(r->stall_ms, STALL_MS);
+    c->stall_ns = whole_seconds(ns_of(r->stall_ms, STALL_MS));
     c->total_ns = ns_of(r->total_ms, 0);
     xp_buf_init(&c->head, HEAD_MAX);
     xp_buf_init(&c->held, 2 * READ_BYTES);
@@ -220,7 +226,7 @@ static void make_idle(struct conn *k)
     d->idle = k;
     d->n_idle++;
     watch(k, UV_READABLE); /* so that its end is seen */
-    if (d->n_idle <= IDLE_MAX)
+    if (d->n_idle <= DIRECT_IDLE_MAX)
         return;
     while (k->next)
         k = k->next;
@@ -248,29 +254,41 @@ static struct conn *take_idle(struct direct *d, const struct sockaddr_storage *t
     return k;
 }
 
+/* -1: it cannot be, and errno says why. */
+static int open_socket(const struct sockaddr_storage *to)
+{
+    int on = 1, fd = socket(to->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    if (connect(fd, (const struct sockaddr *)to, (socklen_t)size_of(to)) != 0 &&
+        errno != EINPROGRESS) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    return fd;
+}
+
 static struct conn *dial(struct direct *d, const struct sockaddr_storage *to)
 {
     struct conn *k = calloc(1, sizeof *k);
-    int on = 1;
     if (!k)
         return NULL;
     k->d = d;
     k->to = *to;
     k->poll.data = k;
-    k->fd = socket(to->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (k->fd < 0 || (connect(k->fd, (const struct sockaddr *)to, (socklen_t)size_of(to)) != 0 &&
-                      errno != EINPROGRESS)) {
-        int error = errno;
-        if (k->fd >= 0)
-            close(k->fd);
-        free(k);
-        errno = error;
-        return NULL;
-    }
-    setsockopt(k->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    setsockopt(k->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    XP_ASSERT(uv_poll_init_socket(d->loop, &k->poll, k->fd) == 0);
-    return k;
+    k->fd = open_socket(to);
+    int error = k->fd < 0 ? -errno : uv_poll_init_socket(d->loop, &k->poll, k->fd);
+    if (error == 0)
+        return k;
+    if (k->fd >= 0)
+        close(k->fd);
+    free(k);
+    errno = -error;
+    return NULL;
 }
 
 /* --- the end of a call --- */
@@ -293,7 +311,7 @@ static void end(struct direct_call *c, enum xp_status status, const char *why, b
     struct conn *k = c->conn;
     unlink_call(c);
     c->conn = NULL;
-    if (k && keep)
+    if (k && keep && !k->broken)
         make_idle(k);
     else if (k)
         drop(k);
@@ -328,10 +346,17 @@ static void lose(struct direct_call *c, const char *why)
 
 /* --- bytes --- */
 
+/* What the connection of a call that is not paused is waited for. */
+static int wanted(const struct direct_call *c)
+{
+    bool unsent = c->sent < c->head.n + c->body.n && !c->conn->broken;
+    return UV_READABLE | (unsent ? UV_WRITABLE : 0);
+}
+
 /* What is left of the request, as far as it goes out now. */
 static void send_some(struct direct_call *c)
 {
-    while (c->sent < c->head.n + c->body.n) {
+    while (wanted(c) & UV_WRITABLE) {
         size_t from = c->sent < c->head.n ? c->sent : c->head.n, past = c->sent - from;
         struct iovec v[2] = {{c->head.p + from, c->head.n - from},
                              {(void *)(c->body.p + past), c->body.n - past}};
@@ -339,9 +364,11 @@ static void send_some(struct direct_call *c)
         ssize_t n = sendmsg(c->conn->fd, &m, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 && (errno == EAGAIN || errno == ENOTCONN)) {
-            watch(c->conn, UV_READABLE | UV_WRITABLE);
-            return;
+        if (n < 0 && (errno == EAGAIN || errno == ENOTCONN))
+            break;
+        if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) {
+            c->conn->broken = true; /* an answer may have come before: reading finds out */
+            break;
         }
         if (n <= 0) {
             lose(c, strerror(errno));
@@ -350,7 +377,7 @@ static void send_some(struct direct_call *c)
         c->sent += (size_t)n;
         c->bytes += (uint64_t)n;
     }
-    watch(c->conn, UV_READABLE);
+    watch(c->conn, wanted(c));
 }
 
 /* What came, as far as there is room for it; the rest is held. False: the call is over. */
@@ -396,7 +423,7 @@ static void read_some(struct direct_call *c)
             lose(c, strerror(errno));
             return;
         }
-        if (n == 0 && net_parse_end(&c->parse)) {
+        if (n == 0 && net_parse_end(&c->parse) && !c->conn->broken) {
             end(c, XP_OK, "", false);
             return;
         }
@@ -417,8 +444,8 @@ static void on_connected(struct direct_call *c)
     socklen_t n = sizeof error;
     if (getsockopt(c->conn->fd, SOL_SOCKET, SO_ERROR, &error, &n) != 0)
         error = errno;
-    if (error) {
-        lose(c, strerror(error));
+    if (error || c->conn->broken) {
+        lose(c, strerror(error ? error : ECONNRESET));
         return;
     }
     c->connected = true;
@@ -428,18 +455,24 @@ static void on_connected(struct direct_call *c)
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
-    struct conn *k = poll->data;
+    struct conn *k = poll->data; /* even if it is dropped, it stays until all are called back */
     struct direct_call *c = k->call;
     if (!c) {
         drop(k); /* its end, or bytes that nobody asked for */
         return;
     }
+    if (status < 0) {
+        k->broken = true;
+        k->events = 0; /* libuv has stopped watching it */
+    }
     if (!c->connected)
         on_connected(c);
-    else if (c->sent < c->head.n + c->body.n && (status < 0 || events & UV_WRITABLE))
+    else if (events & UV_WRITABLE)
         send_some(c);
-    if (k->call == c && c->connected && (status < 0 || events & UV_READABLE))
+    if (k->call == c && c->connected && (k->broken || events & UV_READABLE))
         read_some(c);
+    if (k->call == c && k->broken && !c->paused)
+        watch(k, UV_READABLE); /* bytes that came before, of which there may be more */
 }
 
 /* --- what others call --- */
@@ -468,13 +501,13 @@ static void start(struct direct_call *c)
 /* Those that wait too long: for a connection, for bytes, or for all of it. */
 static const char *is_late(struct direct_call *c, uint64_t now)
 {
-    if (!c->connected)
-        return now - c->since > c->connect_ns ? "no connection in time" : NULL;
     if (c->total_ns && now - c->began > c->total_ns)
         return "no answer in time";
+    if (!c->connected)
+        return now - c->since > c->connect_ns ? "no connection in time" : NULL;
     if (c->paused || now - c->since < c->stall_ns)
         return NULL;
-    if (c->bytes < SLOW_BYTES_S * (c->stall_ns / 1000000000))
+    if (c->bytes < SLOW_BYTES_S * (c->stall_ns / SECOND_NS))
         return "hardly a byte came for too long";
     c->since = now;
     c->bytes = 0;
@@ -523,7 +556,7 @@ void direct_resume(struct direct_call *c)
     bool goes_on = take(c, xp_buf_all(&held));
     xp_buf_fini(&held);
     if (goes_on && !c->paused)
-        watch(c->conn, UV_READABLE);
+        watch(c->conn, wanted(c));
 }
 
 struct direct *direct_open(uv_loop_t *loop)

@@ -4,8 +4,9 @@
  *
  * A connection has one call at a time and is used again. A call on one that was used before, and
  * that breaks before a byte of the answer came, is made once more on a new one: the other side may
- * have closed it meanwhile.
+ * have closed it meanwhile. An answer that comes before all of the request went out is one.
  *
+ * Limits     DIRECT_IDLE_MAX connections are kept without a call, and none for a minute.
  * Order      direct_fits, direct_new (any thread); direct_begin, direct_pause, direct_resume,
  *            direct_abort (the loop's); direct_free after `end` was called, or direct_abort.
  * Threads    All but the first two on the loop's thread; body and end are called there.
@@ -16,6 +17,8 @@
 #include <uv.h>
 
 #include "lib/net/client.h"
+
+#define DIRECT_IDLE_MAX 256
 
 struct direct;      /* the connections */
 struct direct_call; /* a call */

@@ -18,7 +18,7 @@ void net_parse_init(struct net_parse *p)
     p->keep = false;
     p->left = 0;
     p->piece = p->line_n = 0;
-    p->digits = p->extension = false;
+    p->digits = p->extension = p->cr = false;
 }
 
 void net_parse_fini(struct net_parse *p)
@@ -40,9 +40,11 @@ const char *net_parse_field(const struct net_parse *p, const char *name)
 static bool read_field(struct net_parse *p, char *line)
 {
     char *colon = strchr(line, ':');
-    if (!colon || colon == line || p->n_fields == PARSE_FIELDS_MAX || *line == ' ' || *line == '\t')
+    if (!colon || colon == line || p->n_fields == PARSE_FIELDS_MAX)
         return false;
     *colon = 0;
+    if (strpbrk(line, " \t"))
+        return false;
     char *value = colon + 1 + strspn(colon + 1, " \t");
     for (char *end = value + strlen(value); end > value && (end[-1] == ' ' || end[-1] == '\t');)
         *--end = 0;
@@ -59,20 +61,51 @@ static bool read_length(struct net_parse *p, const char *text)
     return true;
 }
 
+/* "a, b, c" has "b". */
+static bool list_has(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = list; *at;) {
+        at += strspn(at, ", \t");
+        size_t len = strcspn(at, ", \t");
+        if (len == n && !strncasecmp(at, word, n))
+            return true;
+        at += len;
+    }
+    return false;
+}
+
+static size_t count_fields(const struct net_parse *p, const char *name)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_fields; i++)
+        n += !strcasecmp(p->fields[i].name, name);
+    return n;
+}
+
+static bool says_close(const struct net_parse *p)
+{
+    for (size_t i = 0; i < p->n_fields; i++)
+        if (!strcasecmp(p->fields[i].name, "connection") && list_has(p->fields[i].value, "close"))
+            return true;
+    return false;
+}
+
 /* Where the body ends. */
 static bool read_framing(struct net_parse *p)
 {
     const char *coding = net_parse_field(p, "transfer-encoding");
     const char *length = net_parse_field(p, "content-length");
-    const char *connection = net_parse_field(p, "connection");
-    p->keep = !connection || strcasecmp(connection, "close") != 0;
+    if (count_fields(p, "transfer-encoding") + count_fields(p, "content-length") > 1)
+        return false;
+    p->keep = !says_close(p);
     if (p->code == 204 || p->code == 304) {
         p->state = PARSE_OVER;
         return true;
     }
     if (coding) {
         p->state = PARSE_CHUNK_SIZE;
-        return !length && strcasecmp(coding, "chunked") == 0;
+        return strcasecmp(coding, "chunked") == 0;
     }
     if (length)
         return read_length(p, length);
@@ -90,9 +123,9 @@ static bool read_head(struct net_parse *p)
     p->code = (int)strtol(at + 9, NULL, 10);
     if (p->code < 100 || p->code > 999)
         return false;
-    for (at = strstr(at, "\r\n") + 2; (next = strstr(at, "\r\n")) != at; at = next + 2) {
+    for (bool first = true; (next = strstr(at, "\r\n")) != at; at = next + 2, first = false) {
         *next = 0;
-        if (!read_field(p, at))
+        if (strpbrk(at, "\r\n") || (!first && !read_field(p, at)))
             return false;
     }
     if (p->code < 200) { /* another head follows */
@@ -158,7 +191,7 @@ static bool size_byte(struct net_parse *p, uint8_t c)
         p->digits = p->extension = false;
         return any;
     }
-    if (c == '\r' || p->extension)
+    if (p->extension)
         return true;
     if (c == ';' || c == ' ') {
         p->extension = true;
@@ -179,21 +212,27 @@ static bool trailer_byte(struct net_parse *p, uint8_t c)
         if (p->line_n == 0)
             p->state = PARSE_OVER;
         p->line_n = 0;
-    } else if (c != '\r' && ++p->line_n > LINE_MAX_N) {
+    } else if (++p->line_n > LINE_MAX_N) {
         return false;
     }
     return true;
 }
 
+/* Lines end with CR LF, and neither is anywhere else. */
 static bool framing_byte(struct net_parse *p, uint8_t c)
 {
+    if ((c == '\n') != p->cr)
+        return false;
+    p->cr = c == '\r';
+    if (p->cr)
+        return true;
     switch (p->state) {
     case PARSE_CHUNK_SIZE:
         return size_byte(p, c);
     case PARSE_CHUNK_END:
         if (c == '\n')
             p->state = PARSE_CHUNK_SIZE;
-        return c == '\n' || c == '\r';
+        return c == '\n';
     default:
         return trailer_byte(p, c);
     }

@@ -42,6 +42,7 @@ struct net_parse {
     size_t piece;           /* body bytes that are there */
     size_t line_n;          /* of a chunk's size, or a trailer */
     bool digits, extension; /* on a chunk's line: there were some; after ';' */
+    bool cr;                /* outside of head and body: the byte before was one */
 };
 
 void net_parse_init(struct net_parse *p);

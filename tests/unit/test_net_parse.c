@@ -64,6 +64,11 @@ static void an_answer_is_the_same_however_its_bytes_are_cut(void **state)
     (void)state;
     expect("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 200, "hello", true);
     expect("HTTP/1.1 200 OK\r\ncontent-length: 0\r\nConnection: close\r\n\r\n", 200, "", false);
+    expect("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: x, Close\r\n\r\n", 200, "", false);
+    expect("HTTP/1.1 200 OK\r\nConnection: x\r\nConnection: close ,y\r\nContent-Length: 0\r\n\r\n",
+           200, "", false);
+    expect("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive, closed\r\n\r\n", 200,
+           "", true);
     expect("HTTP/1.1 204 No Content\r\n\r\n", 204, "", true);
     expect("HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n", 304, "", true);
     expect(
@@ -72,6 +77,10 @@ static void an_answer_is_the_same_however_its_bytes_are_cut(void **state)
         503, "abc0123456789", true);
     expect("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", 200, "x",
            true);
+    expect("HTTP/1.1 103 Early Hints\r\nContent-Length: 7\r\nConnection: close\r\n\r\n"
+           "HTTP/1.1 100 Continue\r\n\r\n"
+           "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
+           200, "x", true);
 }
 
 static void fields_are_found_in_either_case_and_without_the_space_around(void **state)
@@ -112,15 +121,31 @@ static void what_is_no_answer_is_broken(void **state)
         "HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
         "HTTP/1.1 200 OK\r\n folded: 1\r\n\r\n",
         "HTTP/1.1 200 OK\r\n: 1\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nName : 1\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nName: a\nb\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nName: a\rb\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nName: a\r\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\nName: a\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 1\r\n\r\nx",
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\ncontent-length: 0\r\n\r\nx",
+        "HTTP/1.1 200 OK\r\nContent-Length: 0, 0\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 9999999999999999999\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: \r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nxxxxx",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n\r\n0\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\r\nabc",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n11111111111111111\r\nabc",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r0\nabc",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;x\ry\r\na",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\na\r\n0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\r\n0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\n0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nName: a\rb\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\n",
     };
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
