@@ -30,6 +30,7 @@
 
 /* An upload of which nothing has come for that long is given up. */
 #define UPLOAD_STALL_MS 120000
+#define UPLOAD_FIRST_MS 20000 /* a piece's request has 15 s to come */
 #define MINUTE_MS 60000
 
 /* For the small objects of share links. */
@@ -171,7 +172,9 @@ enum xp_status app_new(const struct options *o, const char *version, struct xp_w
         app->uploads =
             uploads_new(&(struct uploads_config){.limit = (uint64_t)o->upload_limit,
                                                  .keep_ms = o->upload_minutes * MINUTE_MS,
-                                                 .stall_ms = UPLOAD_STALL_MS});
+                                                 .stall_ms = UPLOAD_STALL_MS,
+                                                 .first_ms = UPLOAD_FIRST_MS,
+                                                 .shares = !gate_is_open(app->gate)});
     app->warm = warm_new();
     app->events = events_new(app);
     app->metrics = metrics_new(route_names, COUNT(route_names));

@@ -1,146 +1,51 @@
-#include "server/uploads.h"
-
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "lib/auth/secret.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "lib/base/hex.h"
 #include "lib/base/log.h"
+#include "server/uploads_int.h"
 
-#define RUN_PREFIX "upload-"
 #define RUN_RANDOM 16
-#define FOLDER "xprofd-uploads-"
-#define PART "part" /* what a file is called until it is whole */
-#define FILE_MAX 256
-#define PATH_BYTES 4096
-#define LEFT_OVER_S 60 /* a younger folder that nobody holds may be about to be held */
 #define PROJECT_BYTES 64
 #define BY_BYTES 400
 #define MS UINT64_C(1000000)
 
 struct upload {
     char run[UPLOAD_RUN_N + 1], project[PROJECT_BYTES], by[BY_BYTES];
-    char host[FILE_MAX];
+    char host[UPLOAD_FILE_MAX];
     uint64_t bytes, received, until_ns;
-    bool gz, writing;
+    bool gz;
+    bool writing;            /* whoever set this may use it without the lock */
     const struct run *whole; /* referenced; NULL: it is not */
+    struct upload *next;     /* of those that are gone */
 };
 
 struct uploads {
     struct uploads_config config;
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* a write has ended, there is a new one, or the end is near */
+    pthread_cond_t changed; /* a write has ended, one is new or gone, or the end is near */
     struct upload *v[UPLOADS_MAX];
     size_t n;
-    uint64_t bytes; /* of all, as announced */
-    char path[PATH_BYTES];
-    int folder; /* locked as long as this process lives; -1: none yet */
-    struct xp_store *store;
+    uint64_t bytes;      /* of all, as announced */
+    struct upload *gone; /* nobody finds them any more; the thread removes their bytes */
+    struct upload_place place;
     pthread_t thread;
     bool started, stop;
 };
-
-/* --- folders --- */
-
-static const char *temporary(void)
-{
-    const char *t = getenv("TMPDIR");
-    return t && t[0] == '/' ? t : "/tmp";
-}
-
-/* The folder's files and itself. Their bytes go at once, though a profile that is in memory may
- * still hold them open: readers then say that the object has changed. */
-static void remove_folder(int parent, const char *name)
-{
-    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-    const struct dirent *e;
-
-    while (d && (e = readdir(d))) {
-        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-            continue;
-        int file = openat(fd, e->d_name, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-        if (file >= 0)
-            close(file);
-        unlinkat(fd, e->d_name, 0);
-    }
-    if (d)
-        closedir(d);
-    else if (fd >= 0)
-        close(fd);
-    unlinkat(parent, name, AT_REMOVEDIR);
-}
-
-static void remove_uploads(int folder)
-{
-    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = copy >= 0 ? fdopendir(copy) : NULL;
-    const struct dirent *e;
-    while (d && (e = readdir(d)))
-        if (!strncmp(e->d_name, RUN_PREFIX, sizeof RUN_PREFIX - 1))
-            remove_folder(folder, e->d_name);
-    if (d)
-        closedir(d);
-    else if (copy >= 0)
-        close(copy);
-}
-
-/* Of a process that was killed: ours by owner, and nobody holds it. */
-static void remove_left_over(int parent, const char *name)
-{
-    struct stat st;
-    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && time(NULL) - st.st_mtime > LEFT_OVER_S &&
-        flock(fd, LOCK_EX | LOCK_NB) == 0) {
-        remove_uploads(fd);
-        unlinkat(parent, name, AT_REMOVEDIR);
-    }
-    close(fd);
-}
-
-static void look_for_left_overs(void)
-{
-    DIR *d = opendir(temporary());
-    const struct dirent *e;
-    while (d && (e = readdir(d)))
-        if (!strncmp(e->d_name, FOLDER, sizeof FOLDER - 1))
-            remove_left_over(dirfd(d), e->d_name);
-    if (d)
-        closedir(d);
-}
-
-/* Locked: the private folder and the store that reads it. */
-static enum xp_status have_folder(struct uploads *u, struct xp_error *err)
-{
-    if (u->store)
-        return XP_OK;
-    snprintf(u->path, sizeof u->path, "%.4000s/" FOLDER "XXXXXX", temporary());
-    if (!mkdtemp(u->path))
-        return xp_fail(err, XP_IO, 0, "there is no place for uploads: %s", strerror(errno));
-    u->folder = open(u->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (u->folder < 0 || flock(u->folder, LOCK_EX | LOCK_NB) != 0)
-        return xp_fail(err, XP_IO, 0, "the place for uploads cannot be held: %s", strerror(errno));
-    return xp_store_open_dir(u->path, &u->store, err);
-}
 
 /* --- the table; all of it locked --- */
 
 static uint64_t deadline(const struct uploads *u, const struct upload *up)
 {
-    int64_t ms = up->whole ? u->config.keep_ms : u->config.stall_ms;
+    int64_t ms = up->whole      ? u->config.keep_ms
+                 : up->received ? u->config.stall_ms
+                                : u->config.first_ms;
     return xp_now_ns() + (uint64_t)ms * MS;
 }
 
@@ -157,14 +62,14 @@ static void tell(const struct upload *up, struct upload_state *s)
         s->expires_ms += (int64_t)((up->until_ns - now) / MS);
 }
 
-static void forget(struct uploads *u, size_t i)
+/* Nobody finds it any more; the caller removes it (bury) when the table is not locked. */
+static struct upload *take_out(struct uploads *u, size_t i)
 {
     struct upload *up = u->v[i];
-    remove_folder(u->folder, up->run);
     u->bytes -= up->bytes;
     u->v[i] = u->v[--u->n];
-    run_unref(up->whole);
-    free(up);
+    up->next = NULL;
+    return up;
 }
 
 static struct upload *find(const struct uploads *u, const char *project, struct xp_span run)
@@ -175,16 +80,22 @@ static struct upload *find(const struct uploads *u, const char *project, struct 
     return NULL;
 }
 
-static void forget_this(struct uploads *u, const struct upload *up)
+static struct upload *take_this_out(struct uploads *u, const struct upload *up)
 {
     for (size_t i = 0; i < u->n; i++)
-        if (u->v[i] == up) {
-            forget(u, i);
-            return;
-        }
+        if (u->v[i] == up)
+            return take_out(u, i);
+    return NULL;
 }
 
-/* Removes what has expired; when to look again. */
+static void to_gone(struct uploads *u, size_t i)
+{
+    struct upload *up = take_out(u, i);
+    up->next = u->gone;
+    u->gone = up;
+}
+
+/* Takes out what has expired; when to look again. */
 static uint64_t sweep(struct uploads *u)
 {
     uint64_t now = xp_now_ns(), next = UINT64_MAX;
@@ -192,11 +103,37 @@ static uint64_t sweep(struct uploads *u)
         if (u->v[i]->writing)
             continue;
         if (u->v[i]->until_ns <= now)
-            forget(u, i);
+            to_gone(u, i);
         else if (u->v[i]->until_ns < next)
             next = u->v[i]->until_ns;
     }
+    if (u->gone)
+        pthread_cond_broadcast(&u->changed);
     return next;
+}
+
+/* --- its thread --- */
+
+/* Not locked: to free the blocks of a large file takes seconds. */
+static void bury(const struct uploads *u, struct upload *gone)
+{
+    while (gone) {
+        struct upload *up = gone;
+        gone = up->next;
+        upload_place_remove(&u->place, up->run);
+        run_unref(up->whole);
+        free(up);
+    }
+}
+
+/* Locked, but not meanwhile. */
+static void bury_the_gone(struct uploads *u)
+{
+    struct upload *gone = u->gone;
+    u->gone = NULL;
+    pthread_mutex_unlock(&u->lock);
+    bury(u, gone);
+    pthread_mutex_lock(&u->lock);
 }
 
 static void *watch(void *ctx)
@@ -205,6 +142,10 @@ static void *watch(void *ctx)
     pthread_mutex_lock(&u->lock);
     while (!u->stop) {
         uint64_t next = sweep(u);
+        if (u->gone) {
+            bury_the_gone(u);
+            continue;
+        }
         struct timespec at = {(time_t)(next / UINT64_C(1000000000)),
                               (long)(next % UINT64_C(1000000000))};
         if (next == UINT64_MAX)
@@ -225,13 +166,12 @@ struct uploads *uploads_new(const struct uploads_config *config)
 
     XP_ASSERT(u);
     u->config = *config;
-    u->folder = -1;
     pthread_mutex_init(&u->lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&u->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    look_for_left_overs();
+    upload_place_init(&u->place);
     return u;
 }
 
@@ -246,12 +186,9 @@ void uploads_free(struct uploads *u)
     if (u->started)
         pthread_join(u->thread, NULL);
     while (u->n)
-        forget(u, 0);
-    xp_store_free(u->store);
-    if (u->folder >= 0) {
-        rmdir(u->path);
-        close(u->folder);
-    }
+        to_gone(u, 0);
+    bury(u, u->gone);
+    upload_place_fini(&u->place);
     pthread_cond_destroy(&u->changed);
     pthread_mutex_destroy(&u->lock);
     free(u);
@@ -262,30 +199,69 @@ void uploads_free(struct uploads *u)
 static void draw_name(char run[UPLOAD_RUN_N + 1])
 {
     uint8_t bytes[RUN_RANDOM];
-    size_t n = sizeof RUN_PREFIX - 1;
-    memcpy(run, RUN_PREFIX, n);
+    size_t n = sizeof UPLOAD_RUN_PREFIX - 1;
+    memcpy(run, UPLOAD_RUN_PREFIX, n);
     xp_secret_random(bytes, sizeof bytes);
     xp_hex(bytes, sizeof bytes, run + n);
 }
 
-static enum xp_status admit(struct uploads *u, uint64_t bytes, struct xp_error *err)
+static bool would_exceed(uint64_t have, uint64_t more, uint64_t most)
 {
     uint64_t all = 0;
+    return __builtin_add_overflow(have, more, &all) || all > most;
+}
+
+/* Whether the maker's share has room for it. Without identities all makers are one. */
+static enum xp_status check_share(const struct uploads *u, const char *by, uint64_t bytes,
+                                  struct xp_error *err)
+{
+    uint64_t have = 0;
+    size_t n = 0;
+    for (size_t i = 0; u->config.shares && i < u->n; i++)
+        if (!strcmp(u->v[i]->by, by)) {
+            have += u->v[i]->bytes;
+            n++;
+        }
+    if (!u->config.shares || (n < UPLOADS_SHARE && !would_exceed(have, bytes, u->config.limit)))
+        return XP_OK;
+    return xp_fail(err, XP_BUSY, 0,
+                   "you keep %zu uploaded files with %llu bytes here already, and may keep %d with "
+                   "%llu: remove one, or wait until one expires",
+                   n, (unsigned long long)have, UPLOADS_SHARE, (unsigned long long)u->config.limit);
+}
+
+static enum xp_status check_size(const struct uploads *u, uint64_t bytes, struct xp_error *err)
+{
     if (bytes > u->config.limit)
         return xp_fail(err, XP_TOO_LARGE, 0,
                        "the file has %llu bytes, and at most %llu may be uploaded here "
                        "(--upload-limit): put it below the log directory instead",
                        (unsigned long long)bytes, (unsigned long long)u->config.limit);
-    if (bytes == 0)
-        return xp_fail(err, XP_CORRUPT, 0, "the file is empty");
+    return bytes ? XP_OK : xp_fail(err, XP_CORRUPT, 0, "the file is empty");
+}
+
+static bool have_thread(struct uploads *u)
+{
+    if (!u->started)
+        u->started = pthread_create(&u->thread, NULL, watch, u) == 0;
+    return u->started;
+}
+
+static enum xp_status admit(struct uploads *u, const char *by, uint64_t bytes, struct xp_error *err)
+{
+    uint64_t most = 0;
+    if (__builtin_mul_overflow(u->config.limit, UPLOADS_TOTAL, &most))
+        most = UINT64_MAX;
+    XP_TRY(check_size(u, bytes, err));
     sweep(u);
-    if (u->n == UPLOADS_MAX || __builtin_add_overflow(u->bytes, bytes, &all) ||
-        all / UPLOADS_TOTAL > u->config.limit)
+    XP_TRY(check_share(u, by, bytes, err));
+    if (u->n == UPLOADS_MAX || would_exceed(u->bytes, bytes, most))
         return xp_fail(err, XP_BUSY, 0,
-                       "%zu uploaded files with %llu bytes are kept already: remove one, or wait "
-                       "until one expires",
-                       u->n, (unsigned long long)u->bytes);
-    return have_folder(u, err);
+                       "as many uploaded files as may be are kept here already: remove one, or "
+                       "wait until one expires");
+    if (!have_thread(u))
+        return xp_fail(err, XP_BUSY, 0, "nothing would remove the file in the end: no thread");
+    return upload_place_have(&u->place, err);
 }
 
 enum xp_status uploads_begin(struct uploads *u, const char *project, const char *by,
@@ -296,20 +272,20 @@ enum xp_status uploads_begin(struct uploads *u, const char *project, const char 
     struct xp_buf host;
 
     pthread_mutex_lock(&u->lock);
-    enum xp_status status = admit(u, bytes, err);
+    enum xp_status status = admit(u, by, bytes, err);
     if (status != XP_OK)
         goto out;
     up = calloc(1, sizeof *up);
     XP_ASSERT(up);
     draw_name(up->run);
-    if (mkdirat(u->folder, up->run, 0700) != 0) {
-        status = xp_fail(err, XP_IO, 0, "no place for the upload: %s", strerror(errno));
+    status = upload_place_add(&u->place, up->run, err);
+    if (status != XP_OK) {
         free(up);
         goto out;
     }
     snprintf(up->project, sizeof up->project, "%s", project);
     snprintf(up->by, sizeof up->by, "%s", by);
-    xp_buf_init(&host, FILE_MAX);
+    xp_buf_init(&host, UPLOAD_FILE_MAX);
     upload_host_name(file, &host);
     snprintf(up->host, sizeof up->host, "%.*s", (int)host.n, (const char *)host.p);
     xp_buf_fini(&host);
@@ -318,8 +294,6 @@ enum xp_status uploads_begin(struct uploads *u, const char *project, const char 
     u->v[u->n++] = up;
     u->bytes += bytes;
     tell(up, state);
-    if (!u->started)
-        u->started = pthread_create(&u->thread, NULL, watch, u) == 0;
     pthread_cond_broadcast(&u->changed);
 out:
     pthread_mutex_unlock(&u->lock);
@@ -334,48 +308,6 @@ static enum xp_status fail_gone(const struct uploads *u, struct xp_error *err)
                    "there is no such upload (any more): a file is kept for %lld minutes after its "
                    "last use, and until the server ends",
                    (long long)(u->config.keep_ms / 60000));
-}
-
-/* Not locked: nobody else touches an upload that is being written. */
-static enum xp_status write_piece(int folder, const char *run, uint64_t at, struct xp_span piece,
-                                  struct xp_error *err)
-{
-    char name[UPLOAD_RUN_N + 16];
-    size_t done = 0;
-    snprintf(name, sizeof name, "%s/" PART, run);
-    int fd = openat(folder, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    while (fd >= 0 && done < piece.n) {
-        ssize_t n = pwrite(fd, piece.p + done, piece.n - done, (off_t)(at + done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        done += (size_t)n;
-    }
-    int why = errno;
-    if (fd >= 0)
-        close(fd);
-    if (done == piece.n)
-        return XP_OK;
-    return xp_fail(err, XP_IO, 0, "the upload cannot be kept: %s", strerror(why));
-}
-
-/* Locked: what was written becomes a run. */
-static enum xp_status finish(struct uploads *u, struct upload *up, struct xp_error *err)
-{
-    char from[UPLOAD_RUN_N + 16], to[UPLOAD_RUN_N + FILE_MAX + 32], prefix[UPLOAD_RUN_N + 2];
-    snprintf(from, sizeof from, "%s/" PART, up->run);
-    snprintf(to, sizeof to, "%s/%s.xplane.pb%s", up->run, up->host, up->gz ? ".gz" : "");
-    snprintf(prefix, sizeof prefix, "%s/", up->run);
-    if (renameat(u->folder, from, u->folder, to) != 0)
-        return xp_fail(err, XP_IO, 0, "the upload cannot be kept: %s", strerror(errno));
-    const struct run *r = run_read(u->store, prefix, up->run);
-    if (r->n_hosts != 1) {
-        run_unref(r);
-        return xp_fail(err, XP_IO, 0, "the uploaded file cannot be read again");
-    }
-    up->whole = r;
-    return XP_OK;
 }
 
 /* Locked. XP_OK with *skip: it is there already. */
@@ -407,11 +339,40 @@ static struct upload *find_made(const struct uploads *u, const char *project, co
     return up && !strcmp(up->by, by) ? up : NULL;
 }
 
+/* Not locked: the upload is being written. With its last byte, *whole. */
+static enum xp_status write_piece(const struct uploads *u, const struct upload *up, uint64_t at,
+                                  struct xp_span piece, const struct run **whole,
+                                  struct xp_error *err)
+{
+    XP_TRY(upload_place_write(&u->place, up->run, at, piece, err));
+    if (at + piece.n < up->bytes)
+        return XP_OK;
+    return upload_place_finish(&u->place, up->run, up->host, up->gz, whole, err);
+}
+
+/* Locked, but not while it writes. */
+static enum xp_status take_piece(struct uploads *u, struct upload *up, uint64_t at,
+                                 struct xp_span piece, struct xp_error *err)
+{
+    const struct run *whole = NULL;
+    up->writing = true;
+    pthread_mutex_unlock(&u->lock);
+    enum xp_status status = write_piece(u, up, at, piece, &whole, err);
+    pthread_mutex_lock(&u->lock);
+    up->writing = false;
+    if (status == XP_OK)
+        up->received += piece.n;
+    up->whole = whole;
+    pthread_cond_broadcast(&u->changed);
+    return status;
+}
+
 enum xp_status uploads_piece(struct uploads *u, const char *project, const char *by,
                              struct xp_span run, uint64_t at, struct xp_span piece,
                              struct upload_state *state, struct xp_error *err)
 {
     enum xp_status status;
+    struct upload *gone = NULL;
     bool skip = false;
 
     pthread_mutex_lock(&u->lock);
@@ -421,26 +382,17 @@ enum xp_status uploads_piece(struct uploads *u, const char *project, const char 
         goto out;
     }
     status = check_piece(up, at, piece, &skip, err);
-    if (status == XP_OK && !skip) {
-        up->writing = true;
-        pthread_mutex_unlock(&u->lock);
-        status = write_piece(u->folder, up->run, at, piece, err);
-        pthread_mutex_lock(&u->lock);
-        up->writing = false;
-        if (status == XP_OK) {
-            up->received += piece.n;
-            status = up->received == up->bytes ? finish(u, up, err) : XP_OK;
-        }
-        pthread_cond_broadcast(&u->changed);
-    }
+    if (status == XP_OK && !skip)
+        status = take_piece(u, up, at, piece, err);
     if (status == XP_OK) {
         up->until_ns = deadline(u, up);
         tell(up, state);
     } else if (status != XP_BAD_REQUEST) {
-        forget_this(u, up);
+        gone = take_this_out(u, up);
     }
 out:
     pthread_mutex_unlock(&u->lock);
+    bury(u, gone);
     return status;
 }
 
@@ -448,6 +400,7 @@ enum xp_status uploads_drop(struct uploads *u, const char *project, const char *
                             struct xp_span run, struct xp_error *err)
 {
     enum xp_status status = XP_OK;
+    struct upload *gone = NULL;
     pthread_mutex_lock(&u->lock);
     struct upload *up = find_made(u, project, by, run);
     while (up && up->writing) {
@@ -455,10 +408,11 @@ enum xp_status uploads_drop(struct uploads *u, const char *project, const char *
         up = find_made(u, project, by, run);
     }
     if (up)
-        forget_this(u, up);
+        gone = take_this_out(u, up);
     else
         status = fail_gone(u, err);
     pthread_mutex_unlock(&u->lock);
+    bury(u, gone);
     return status;
 }
 
@@ -466,9 +420,9 @@ enum xp_status uploads_drop(struct uploads *u, const char *project, const char *
 
 bool uploads_is_name(struct xp_span run)
 {
-    if (run.n != UPLOAD_RUN_N || !xp_span_starts(run, XP_SPAN_LIT(RUN_PREFIX)))
+    if (run.n != UPLOAD_RUN_N || !xp_span_starts(run, XP_SPAN_LIT(UPLOAD_RUN_PREFIX)))
         return false;
-    for (size_t i = sizeof RUN_PREFIX - 1; i < run.n; i++)
+    for (size_t i = sizeof UPLOAD_RUN_PREFIX - 1; i < run.n; i++)
         if (!(run.p[i] >= '0' && run.p[i] <= '9') && !(run.p[i] >= 'a' && run.p[i] <= 'f'))
             return false;
     return true;

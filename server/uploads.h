@@ -10,9 +10,12 @@
  *            any number of times. uploads_free when no request is under way and the shard is gone:
  *            runs refer to its store.
  * Life       keep_ms after the last use, stall_ms after the last piece of one that is not whole,
- *            and in any case until uploads_free. A thread of its own removes what has expired;
- *            what a process that was killed has left is removed by the next one that starts.
- * Limits     `limit` bytes a file, UPLOADS_TOTAL times that in all, UPLOADS_MAX files.
+ *            first_ms until the first one, and in any case until uploads_free. A thread of its own
+ *            removes what has expired; what a process that was killed has left is removed by the
+ *            next one that starts.
+ * Limits     `limit` bytes a file, UPLOADS_TOTAL times that in all, UPLOADS_MAX files. What was
+ *            announced counts, sent or not; so with `shares` a maker has `limit` bytes and
+ *            UPLOADS_SHARE files at most, and takes the place of no other.
  * Names      Of a file's name only the last part is used, and of that what is text: it becomes the
  *            host's name. Whether it is gzip its bytes say, not its name.
  * Errors     The first piece tells what the file is: XP_CORRUPT with a sentence, and the upload is
@@ -29,13 +32,15 @@
 #define UPLOAD_PIECE_MAX ((size_t)1 << 20)
 #define UPLOADS_MAX 32
 #define UPLOADS_TOTAL 4
+#define UPLOADS_SHARE 8
 #define UPLOAD_RUN_N 39 /* "upload-" and 32 digits */
 
 struct uploads;
 
 struct uploads_config {
     uint64_t limit;
-    int64_t keep_ms, stall_ms;
+    int64_t keep_ms, stall_ms, first_ms;
+    bool shares; /* makers have identities, and a share each */
 };
 
 /* Nothing is written before the first upload. */
@@ -48,7 +53,8 @@ struct upload_state {
     int64_t expires_ms; /* wall clock, if nobody uses it until then */
 };
 
-/* by: who_name of the maker. XP_TOO_LARGE, XP_BAD_REQUEST, XP_BUSY when there are too many. */
+/* by: who_name of the maker. XP_TOO_LARGE, XP_BAD_REQUEST, XP_BUSY when there are too many, of
+ * all or of the maker. */
 enum xp_status uploads_begin(struct uploads *u, const char *project, const char *by,
                              struct xp_span file, uint64_t bytes, struct upload_state *state,
                              struct xp_error *err);

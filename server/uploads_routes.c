@@ -1,13 +1,24 @@
 /* POST uploads, POST upload_piece, DELETE uploads (docs/api.md). */
 #include <jansson.h>
-#include <stdlib.h>
+#include <stdio.h>
 
 #include "lib/base/json_out.h"
 #include "server/api.h"
+#include "server/audit.h"
 #include "server/uploads.h"
 
 #define BODY_MAX 65536
 #define ANSWER_MAX 4096
+
+/* Pieces are not told of, only who may not send them: a file would be a thousand lines. */
+static void tell(const struct ask *ask, const char *what, const char *outcome, const char *detail)
+{
+    audit(ask->app->audit, &(struct audit_event){.what = what,
+                                                 .who = who_name(ask->who),
+                                                 .project = ask->project->name,
+                                                 .outcome = outcome,
+                                                 .detail = detail});
+}
 
 /* The uploads; NULL: the ask has been answered with why there are none. */
 static struct uploads *uploads_of(struct ask *ask)
@@ -15,15 +26,17 @@ static struct uploads *uploads_of(struct ask *ask)
     struct xp_error err = {0};
     if (ask->app->uploads && project_right(ask->project, ask->who) >= RIGHT_EDIT)
         return ask->app->uploads;
-    if (ask->app->uploads)
+    if (ask->app->uploads) {
         xp_fail(&err, XP_DENIED, 0, "to upload a file takes the right to edit in the project");
-    else if (ask->app->upstream)
+        tell(ask, ask->route->path, "refused", "the right is missing");
+    } else if (ask->app->upstream) {
         xp_fail(&err, XP_DENIED, 0,
                 "no uploads here: frontends keep nothing, so the next one would not have the file; "
                 "put it below %.80s",
                 ask->project->location);
-    else
+    } else {
         xp_fail(&err, XP_DENIED, 0, "uploads are off here (--upload-limit 0)");
+    }
     ask_problem(ask, &err);
     return NULL;
 }
@@ -89,10 +102,12 @@ void api_uploads_begin(struct ask *ask)
         status = uploads_begin(u, ask->project->name, who_name(ask->who), file, bytes, &s, &err);
     }
     json_decref(o);
-    if (status == XP_OK)
-        answer_state(ask, 201, &s);
-    else
+    if (status != XP_OK) {
         ask_problem(ask, &err);
+        return;
+    }
+    tell(ask, "upload_made", "ok", s.run);
+    answer_state(ask, 201, &s);
 }
 
 static bool number(struct xp_span s, uint64_t *v)
@@ -130,16 +145,19 @@ void api_upload_piece(struct ask *ask)
 void api_uploads_drop(struct ask *ask)
 {
     struct uploads *u = uploads_of(ask);
+    struct xp_span run = ask_arg(ask, "run");
     struct xp_error err = {0};
     struct http_answer a;
+    char name[UPLOAD_RUN_N + 1];
 
     if (!u)
         return;
-    if (uploads_drop(u, ask->project->name, who_name(ask->who), ask_arg(ask, "run"), &err) !=
-        XP_OK) {
+    if (uploads_drop(u, ask->project->name, who_name(ask->who), run, &err) != XP_OK) {
         ask_problem(ask, &err);
         return;
     }
+    snprintf(name, sizeof name, "%.*s", (int)run.n, (const char *)run.p);
+    tell(ask, "upload_removed", "ok", name);
     http_answer_init(&a, 204, "application/json");
     ask_answer(ask, &a);
 }

@@ -349,11 +349,12 @@ def test_a_viewer_changes_nothing(server, idp, place):
     assert any(e['what'] == 'capture_profile' and e['outcome'] == 'refused' and e['project'] == 'b' for e in audit(place))
 
 
-def test_an_editor_uploads_and_nobody_else(server, idp):
+def test_an_editor_uploads_and_nobody_else(server, idp, place):
     def ask(who, method, what, body, **kw):
         head = dict(bearer(idp.token(who)), **{'content-type': 'application/json'})
         return server.request(method, '/p/a/api/v1/%s?%s' % (what, daemon.query(**kw)), head, body)
     wish = json.dumps({'name': 'x.xplane.pb', 'bytes': 3})
+    told = len(audit(place))
     daemon.sentence(server.request('POST', '/p/b/api/v1/uploads', bearer(idp.token(BOB)), wish), 403, 'denied', 'edit')
     run = ask(ANN, 'POST', 'uploads', wish).json()['run']
     assert ask(BOB, 'POST', 'upload_piece', b'\n\0\n', run=run, at=0).status == 404
@@ -362,6 +363,23 @@ def test_an_editor_uploads_and_nobody_else(server, idp):
     assert server.get('/p/b/api/v1/run?run=' + run, bearer(idp.token(BOB))).status == 404
     assert ask(BOB, 'DELETE', 'uploads', None, run=run).status == 404
     assert ask(ANN, 'DELETE', 'uploads', None, run=run).status == 204
+    daemon.sentence(server.request('DELETE', '/p/b/api/v1/uploads?run=' + run, bearer(idp.token(BOB))), 403, 'denied', 'edit')
+    # The pieces are not told of one by one.
+    assert [(e['what'], e['who'], e['project'], e['outcome'], e['detail']) for e in audit(place)[told:]] == [
+        ('uploads', 'user:bob@other.example', 'b', 'refused', 'the right is missing'),
+        ('upload_made', 'user:ann@example.com', 'a', 'ok', run),
+        ('upload_removed', 'user:ann@example.com', 'a', 'ok', run),
+        ('uploads', 'user:bob@other.example', 'b', 'refused', 'the right is missing')]
+
+
+def test_who_announces_much_takes_no_place_of_others(server, idp):
+    def begin(size):
+        head = dict(bearer(idp.token(ANN)), **{'content-type': 'application/json'})
+        return server.request('POST', '/p/a/api/v1/uploads', head, json.dumps({'name': 'x', 'bytes': size}))
+    made = begin(512 << 20).json()['run']
+    daemon.sentence(begin(1), 503, 'busy', 'you keep 1 uploaded file')
+    head = dict(bearer(idp.token(ANN)), **{'x-xprofd': '1'})
+    assert server.request('DELETE', '/p/a/api/v1/uploads?run=' + made, head).status == 204
 
 
 def test_without_identities_other_sites_change_nothing_either(sample):

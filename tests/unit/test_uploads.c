@@ -1,6 +1,8 @@
 #include "tests/unit/unit.h"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -44,12 +46,18 @@ static size_t entries(const char *path)
 
 static struct uploads *open_them(int64_t keep_ms, int64_t stall_ms)
 {
-    return uploads_new(&(struct uploads_config){LIMIT, keep_ms, stall_ms});
+    return uploads_new(&(struct uploads_config){LIMIT, keep_ms, stall_ms, stall_ms, false});
 }
 
 static struct uploads *usual(void)
 {
     return open_them(3600000, 120000);
+}
+
+static enum xp_status begin_as(struct uploads *u, const char *who, uint64_t bytes,
+                               struct upload_state *s, struct xp_error *err)
+{
+    return uploads_begin(u, "p", who, xp_span_str("x"), bytes, s, err);
 }
 
 static enum xp_status begin(struct uploads *u, const char *file, uint64_t bytes,
@@ -215,6 +223,32 @@ static void size_and_number_are_bounded(void **state)
     uploads_free(u);
 }
 
+static void maker_has_a_share_and_takes_the_place_of_nobody_else(void **state)
+{
+    static const char bob[] = "user:bob@example.com";
+    struct uploads_config config = {LIMIT, 3600000, 120000, 120000, true};
+    struct xp_error err = {0};
+    struct upload_state s;
+    struct uploads *u = uploads_new(&config);
+    (void)state;
+    assert_int_equal(begin_as(u, bob, LIMIT, &s, &err), XP_OK);
+    assert_int_equal(begin_as(u, WHO, LIMIT - 1, &s, &err), XP_OK);
+    assert_int_equal(begin_as(u, WHO, 2, &s, &err), XP_BUSY);
+    assert_non_null(strstr(err.text, "you keep 1 uploaded files with 999 bytes"));
+    assert_int_equal(begin_as(u, WHO, 1, &s, &err), XP_OK);
+    uploads_free(u);
+    u = uploads_new(&config);
+    for (int i = 0; i < UPLOADS_SHARE; i++)
+        assert_int_equal(begin_as(u, WHO, 1, &s, &err), XP_OK);
+    assert_int_equal(begin_as(u, WHO, 1, &s, &err), XP_BUSY);
+    assert_int_equal(begin_as(u, bob, LIMIT, &s, &err), XP_OK);
+    assert_int_equal(begin_as(u, "c", LIMIT, &s, &err), XP_OK);
+    assert_int_equal(begin_as(u, "d", LIMIT, &s, &err), XP_OK);
+    assert_int_equal(begin_as(u, "e", LIMIT, &s, &err), XP_BUSY);
+    assert_null(strpbrk(err.text, "0123456789")); /* how much others have is their business */
+    uploads_free(u);
+}
+
 static void pieces_come_in_order_and_within_what_was_said(void **state)
 {
     struct upload_state s;
@@ -285,12 +319,47 @@ static void what_nobody_uses_or_goes_on_with_is_removed(void **state)
     wait_until_gone(folder_of(&tree, path), 0);
     assert_int_equal(open_run(u, "p", whole.run, &r), XP_NOT_FOUND);
     uploads_free(u);
-    u = open_them(3600000, 30);
+    u = uploads_new(&(struct uploads_config){LIMIT, 3600000, 30, 3600000, false});
     assert_int_equal(begin(u, "x", sound.n, &stalled), XP_OK);
+    assert_int_equal(piece(u, &stalled, 0, xp_span_of(xspace, 4), &err), XP_OK);
     wait_until_gone(folder_of(&tree, path), 0);
     assert_int_equal(piece(u, &stalled, 0, sound, &err), XP_NOT_FOUND);
     uploads_free(u);
+    u = uploads_new(&(struct uploads_config){LIMIT, 3600000, 3600000, 30, false});
+    assert_int_equal(begin(u, "x", sound.n, &stalled), XP_OK); /* no piece came: first_ms */
+    wait_until_gone(folder_of(&tree, path), 0);
+    uploads_free(u);
     assert_int_equal(entries(tree_path(&tree, "")), 0);
+}
+
+static size_t descriptors(void)
+{
+    return entries("/proc/self/fd");
+}
+
+static void place_that_cannot_be_had_leaks_nothing_and_is_tried_again(void **state)
+{
+    struct upload_state s;
+    struct rlimit was, few;
+    struct uploads *u = usual();
+    size_t before = descriptors();
+    (void)state;
+    int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_true(next >= 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    for (int i = 0; i < 2; i++) { /* the folder has no descriptor, then the store has none */
+        few = (struct rlimit){(rlim_t)(next + i), was.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        enum xp_status status = begin(u, "x", 1, &s);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+        assert_int_not_equal(status, XP_OK);
+        if (i == 0)
+            close(next);
+        assert_int_equal(descriptors(), before);
+        assert_int_equal(entries(tree_path(&tree, "")), 0);
+    }
+    assert_int_equal(begin(u, "x", 1, &s), XP_OK);
+    uploads_free(u);
 }
 
 static void what_a_killed_process_left_is_removed_by_the_next_one(void **state)
@@ -324,6 +393,8 @@ int main(void)
         TEST(what_is_no_profile_is_said_and_gone_at_its_first_piece),
         TEST(names_lead_nowhere_else),
         TEST(size_and_number_are_bounded),
+        TEST(maker_has_a_share_and_takes_the_place_of_nobody_else),
+        TEST(place_that_cannot_be_had_leaks_nothing_and_is_tried_again),
         TEST(pieces_come_in_order_and_within_what_was_said),
         TEST(only_its_maker_adds_to_it_or_removes_it),
         TEST(what_nobody_uses_or_goes_on_with_is_removed),
