@@ -281,7 +281,16 @@ static void take_number(struct memory_row *row, int stat, int64_t number)
         row->address = (uint64_t)number;
 }
 
-/* Past stats in the shape that writers give them: those that are not kept, and numbers. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "`head` is read as it lies in the file");
+
+/* Past stats in the shape that writers give them: those that are not kept, and numbers.
+ *
+ *     22 len 08 id  20 varint ...    stats {metadata_id, int64_value}: `head`, then the value at q
+ *     22 len 08 id  ...              of any type, when it is not kept
+ *
+ * `head` is the first four bytes, little-endian: 22 is in its lowest byte, id in its highest. The
+ * mask demands the tags 22 (field 4, a message) and 08 (field 1, a varint), and a len of one byte;
+ * an id of two bytes, or any other order of fields, is left to xspace_stats_next. */
 static const uint8_t *take_common(const struct xspace_event *ev, const uint8_t *p,
                                   const uint8_t *kinds, struct memory_row *row)
 {
