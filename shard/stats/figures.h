@@ -58,6 +58,7 @@
 #define SHARD_FIGURES_H
 
 #include "shard/derive/derive.h"
+#include "shard/derive/vec.h"
 #include "shard/stats/op_stats.h"
 #include "shard/stats/peaks.h"
 
@@ -216,7 +217,7 @@ enum xp_status figures_open(struct xp_span bytes, const struct op_stats *stats,
 bool figure_is_wait(struct xp_span name);
 bool figure_is_collective(struct xp_span category, struct xp_span name);
 
-/* --- intervals, for figures_of and its tests --- */
+/* --- intervals: figures_spans.c --- */
 
 struct figure_span {
     int64_t begin_ps, end_ps;
@@ -227,6 +228,12 @@ size_t figure_unite(struct figure_span *v, size_t n);
  * 0 at first. */
 uint64_t figure_covered(const struct figure_span *v, size_t n, size_t *at, int64_t begin_ps,
                         int64_t end_ps);
+
+/* Does the device do something while an event of the line lasts (`busy` above)? */
+bool figure_is_busy(const struct part *p, const struct part_line *l);
+/* Appends the intervals of the line's events, struct figure_span in session time, all lanes; they
+ * are not united. False: memory is out. */
+bool figure_line_busy(const struct part_line *l, struct vec *spans);
 
 /* From begin to end, 0 if it ends before: exact wherever the two are, where their signed difference
  * may not exist (times of a hostile file reach from -2^62 to 2^62). */

@@ -82,50 +82,6 @@ bool figure_is_collective(struct xp_span category, struct xp_span name)
            xp_span_starts(category, XP_SPAN_LIT("collective"));
 }
 
-/* --- intervals --- */
-
-static int by_begin(const void *a, const void *b)
-{
-    const struct figure_span *x = a, *y = b;
-    return (x->begin_ps > y->begin_ps) - (x->begin_ps < y->begin_ps);
-}
-
-size_t figure_unite(struct figure_span *v, size_t n)
-{
-    size_t out = 0;
-    bool sorted = true;
-    for (size_t i = 1; i < n && sorted; i++)
-        sorted = v[i - 1].begin_ps <= v[i].begin_ps;
-    if (!sorted)
-        qsort(v, n, sizeof *v, by_begin);
-    for (size_t i = 0; i < n; i++) {
-        if (v[i].end_ps <= v[i].begin_ps)
-            continue;
-        if (out && v[i].begin_ps <= v[out - 1].end_ps) {
-            if (v[i].end_ps > v[out - 1].end_ps)
-                v[out - 1].end_ps = v[i].end_ps;
-        } else {
-            v[out++] = v[i];
-        }
-    }
-    return out;
-}
-
-uint64_t figure_covered(const struct figure_span *v, size_t n, size_t *at, int64_t begin_ps,
-                        int64_t end_ps)
-{
-    uint64_t sum = 0;
-    while (*at < n && v[*at].end_ps <= begin_ps)
-        ++*at;
-    for (size_t i = *at; i < n && v[i].begin_ps < end_ps; i++) {
-        int64_t from = v[i].begin_ps > begin_ps ? v[i].begin_ps : begin_ps;
-        int64_t to = v[i].end_ps < end_ps ? v[i].end_ps : end_ps;
-        if (to > from)
-            sum += figure_length(from, to);
-    }
-    return sum;
-}
-
 /* --- a core's events --- */
 
 struct core_walk {
@@ -140,20 +96,6 @@ struct core_walk {
     uint32_t *seen;                  /* by metadata: syncs in the step `seen_step` */
     size_t seen_step;
 };
-
-static bool push_span(struct vec *v, int64_t begin_ps, int64_t end_ps)
-{
-    struct figure_span *last = v->n ? &VEC(*v, struct figure_span)[v->n - 1] : NULL;
-    if (last && begin_ps >= last->begin_ps && begin_ps <= last->end_ps) {
-        if (end_ps > last->end_ps)
-            last->end_ps = end_ps;
-        return true;
-    }
-    struct figure_span *s = vec_push(v, sizeof *s);
-    if (s)
-        *s = (struct figure_span){begin_ps, end_ps};
-    return s;
-}
 
 static void widen(struct figure_core *c, int64_t begin_ps, int64_t end_ps)
 {
@@ -193,54 +135,39 @@ static bool note_named(struct core_walk *w, size_t *step, const struct lane_even
     if (bits & FIGURE_NAME_SYNC &&
         !note_sync(w, step, e->name, base + e->begin_ps, base + e->end_ps))
         return false;
-    return push_span(bits & FIGURE_NAME_INFEED ? &w->infeeds : &w->waits, base + e->begin_ps,
-                     base + e->end_ps);
+    return figure_push(bits & FIGURE_NAME_INFEED ? &w->infeeds : &w->waits, base + e->begin_ps,
+                       base + e->end_ps);
 }
 
-/* Does one of the first n spans, which are united, hold the event? *at goes on. */
-static bool holds(const struct core_walk *w, size_t n, size_t *at, int64_t begin_ps, int64_t end_ps)
-{
-    const struct figure_span *v = VEC(w->busy, struct figure_span);
-    while (*at < n && v[*at].end_ps <= begin_ps)
-        ++*at;
-    return *at < n && v[*at].begin_ps <= begin_ps && end_ps <= v[*at].end_ps;
-}
-
-static bool walk_lane(struct core_walk *w, const struct lane *lane, int64_t base, bool outermost)
+static bool walk_lane(struct core_walk *w, const struct part_line *line, uint32_t lane)
 {
     struct lane_event e[LANE_BLOCK];
     struct lane_cursor c;
-    size_t n, step = 0, at = 0, united = outermost ? 0 : w->busy.n;
-    lane_seek_ord(&c, lane, 0);
+    struct figure_join j = figure_join_lane(&w->busy, lane);
+    int64_t base = line->base_ps;
+    size_t n, step = 0;
+    lane_seek_ord(&c, line->lanes[lane], 0);
     w->seen_step = 0;
     while ((n = lane_next_block(&c, e)))
         for (size_t i = 0; i < n; i++) {
             if (e[i].name >= w->plane->nevmeta)
                 continue;
-            if (!holds(w, united, &at, base + e[i].begin_ps, base + e[i].end_ps) &&
-                !push_span(&w->busy, base + e[i].begin_ps, base + e[i].end_ps))
+            if (!figure_join(&j, base + e[i].begin_ps, base + e[i].end_ps))
                 return false;
-            if (outermost)
+            if (lane == 0)
                 w->core->event_ps += figure_length(e[i].begin_ps, e[i].end_ps);
             if (w->names[e[i].name] && !note_named(w, &step, &e[i], base))
                 return false;
         }
+    figure_join_end(&j);
     return true;
 }
 
-/* A deeper lane's events lie within what the lanes above cover, but for those that end later: to
- * join each lane with what there is keeps the list short. */
 static bool walk_line(struct core_walk *w, const struct part_line *line)
 {
-    for (uint32_t k = 0; k < line->nlanes; k++) {
-        if (k == 1)
-            w->busy.n = figure_unite(w->busy.p, w->busy.n);
-        size_t before = w->busy.n;
-        if (!walk_lane(w, line->lanes[k], line->base_ps, k == 0))
+    for (uint32_t k = 0; k < line->nlanes; k++)
+        if (!walk_lane(w, line, k))
             return false;
-        if (k && w->busy.n > before)
-            w->busy.n = figure_unite(w->busy.p, w->busy.n);
-    }
     if (part_watched(line))
         widen(w->core, line->begin_ps, line->end_ps);
     return true;
@@ -296,13 +223,6 @@ static bool walk_loose(struct core_walk *w, const struct derive_line *l)
 
 /* --- a core --- */
 
-static bool is_stream(const struct derive_line *l)
-{
-    int32_t id = (int32_t)l->line->id;
-    return !l->line->derived && !l->own_names &&
-           !(id >= (int32_t)DERIVE_LINE_FIRST && id <= (int32_t)DERIVE_LINE_GPU_LAST);
-}
-
 static enum xp_status core_events(struct core_walk *w, uint32_t plane)
 {
     struct figure_build *b = w->b;
@@ -311,7 +231,7 @@ static enum xp_status core_events(struct core_walk *w, uint32_t plane)
     for (uint32_t i = 0; ok && i < dp->nlines; i++) {
         const struct derive_line *l = &b->d->lines[dp->first_line + i];
         struct xp_span name = l->line->derived ? l->name : part_line_name(b->part, l->line);
-        if (gpu ? is_stream(l) : tpu_is_ops(name) && !l->line->derived)
+        if (!l->own_names && figure_is_busy(b->part, l->line))
             ok = walk_line(w, l->line) && (!gpu || walk_loose(w, l));
         else if (!gpu && xp_span_eq(name, XP_SPAN_LIT("XLA TraceMe")) && !l->line->derived)
             ok = walk_marks(w, l->line);
@@ -367,7 +287,7 @@ static bool find_input(struct core_walk *w)
             uint64_t waited = figure_covered(in, w->b->inputs.n, &at, from, to);
             bool input = waited * 2 >= figure_length(from, to);
             note_pause(w->core, from, to, input);
-            if (input && !push_span(&w->infeeds, from, to))
+            if (input && !figure_push(&w->infeeds, from, to))
                 return false;
         }
         if (i < n)

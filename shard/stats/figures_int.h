@@ -27,6 +27,47 @@ struct figure_build {
 
 enum xp_status figure_busy(struct xp_error *err);
 
+/* --- figures_spans.c: intervals, struct figure_span --- */
+
+/* One more, which often touches the last. False: memory is out. */
+static inline bool figure_push(struct vec *v, int64_t begin_ps, int64_t end_ps)
+{
+    struct figure_span *last = v->n ? &VEC(*v, struct figure_span)[v->n - 1] : NULL;
+    if (last && begin_ps >= last->begin_ps && begin_ps <= last->end_ps) {
+        if (end_ps > last->end_ps)
+            last->end_ps = end_ps;
+        return true;
+    }
+    struct figure_span *s = vec_push(v, sizeof *s);
+    if (s)
+        *s = (struct figure_span){begin_ps, end_ps};
+    return s;
+}
+
+/* A lane's events, in order, are joined to what its line's outer lanes cover. They lie within that
+ * but for those that end later: to unite after each lane keeps the list short. */
+struct figure_join {
+    struct vec *spans;
+    size_t united, at; /* the first of them are united; where the last event was sought */
+    bool deeper;
+};
+struct figure_join figure_join_lane(struct vec *spans, uint32_t lane);
+void figure_join_end(struct figure_join *j);
+
+/* Is all of it covered already? Begins ascend from call to call. */
+static inline bool figure_joined(struct figure_join *j, int64_t begin_ps, int64_t end_ps)
+{
+    const struct figure_span *v = VEC(*j->spans, struct figure_span);
+    while (j->at < j->united && v[j->at].end_ps <= begin_ps)
+        ++j->at;
+    return j->at < j->united && v[j->at].begin_ps <= begin_ps && end_ps <= v[j->at].end_ps;
+}
+
+static inline bool figure_join(struct figure_join *j, int64_t begin_ps, int64_t end_ps)
+{
+    return figure_joined(j, begin_ps, end_ps) || figure_push(j->spans, begin_ps, end_ps);
+}
+
 /* figures_steps.c: the core's steps; in `steps`, struct figure_step in order of begin. */
 enum xp_status figure_marked_steps(struct figure_build *b, uint32_t plane, struct vec *steps);
 /* Runs of modules of the plane, counted in b->modules. */

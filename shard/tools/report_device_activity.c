@@ -1,10 +1,13 @@
 /* How busy each device was over time, at a glance: 256 hosts of 8 devices in one answer.
  *
- * Of each device COLUMNS shares of its host's time, from the pyramids of its lanes (shard/lod): the
- * work is that of a picture so wide, whatever the number of events. Joined, all devices get
- * one scale from the first begin to the last end. A report of our own; XProf has no such tool.
+ * Of each device COLUMNS shares of its host's time: what its ops cover, or a GPU's streams, time
+ * that several do once: `busy` of stats/figures.h. Where all of that is in one lane its pyramid
+ * (shard/lod) says it: the work is that of a picture so wide, whatever the number of events.
+ * Joined, all devices get one scale from the first begin to the last end. A report of our own;
+ * XProf has no such tool.
  */
 #include "shard/lod/lod.h"
+#include "shard/stats/figures.h"
 #include "shard/tools/facts.h"
 #include "shard/tools/profile.h"
 #include "shard/tools/reports.h"
@@ -28,13 +31,12 @@ static bool is_device(struct xp_span name)
            !xp_span_starts(name, XP_SPAN_LIT("/device:CUSTOM:"));
 }
 
-/* A TPU's ops are on one line; a GPU's kernels are on one a stream. */
-static bool has_ops_line(const struct part *p, const struct part_plane *pl)
+/* Of other devices nobody knows which lines are work: all count. */
+static bool is_known(const struct part *p, const struct part_plane *pl)
 {
-    for (uint32_t i = 0; i < pl->nlines; i++)
-        if (xp_span_eq(part_str(p, p->lines[pl->first_line + i].name), XP_SPAN_LIT("XLA Ops")))
-            return true;
-    return false;
+    struct xp_span name = part_str(p, pl->name);
+    return xp_span_starts(name, XP_SPAN_LIT("/device:TPU:")) ||
+           xp_span_starts(name, XP_SPAN_LIT("/device:GPU:"));
 }
 
 static void add_rect(struct busy *b, int64_t begin_ps, int64_t end_ps, int64_t busy_ps)
@@ -53,22 +55,60 @@ static void add_rect(struct busy *b, int64_t begin_ps, int64_t end_ps, int64_t b
     }
 }
 
-static enum xp_status add_line(struct busy *b, const struct part_line *l, struct xp_arena *a,
+static enum xp_status no_memory(struct xp_error *err)
+{
+    return xp_fail(err, XP_BUSY, 0, "no memory left for the devices' activity");
+}
+
+static enum xp_status add_lane(struct busy *b, const struct part_line *l, struct xp_arena *a,
                                struct xp_error *err)
 {
     struct lod_rects rects = {.a = a};
     struct lod_scale s = {.cell_ps = ((uint64_t)b->end_ps - (uint64_t)b->begin_ps) / COLUMNS + 1};
     s.pixel_ps = s.cell_ps;
-    if (!l->nlanes)
-        return XP_OK;
     if (!lod_walk(l->lanes[0], 0, lane_count(l->lanes[0]), &s, &rects))
-        return xp_fail(err, XP_BUSY, 0, "no memory left for the devices' activity");
+        return no_memory(err);
     for (size_t i = 0; i < rects.n; i++) {
         const struct lod_rect *r = &rects.v[i];
         if (r->end_ps > r->begin_ps)
             add_rect(b, l->base_ps + r->begin_ps, l->base_ps + r->end_ps, r->busy_ps);
     }
     return XP_OK;
+}
+
+static void add_spans(struct busy *b, struct figure_span *v, size_t n)
+{
+    n = figure_unite(v, n);
+    for (size_t i = 0; i < n; i++)
+        add_rect(b, v[i].begin_ps, v[i].end_ps, (int64_t)figure_length(v[i].begin_ps, v[i].end_ps));
+}
+
+static bool counts(const struct part *p, const struct part_line *l, bool only_ops)
+{
+    return l->nlanes && (!only_ops || figure_is_busy(p, l));
+}
+
+/* Streams run at once, and events of a line that is no stack end outside of those around them. */
+static enum xp_status add_plane(struct busy *b, const struct part *p, const struct part_plane *pl,
+                                struct xp_arena *a, struct xp_error *err)
+{
+    const struct part_line *lines = &p->lines[pl->first_line], *of = NULL;
+    bool only_ops = is_known(p, pl), ok = true;
+    uint32_t lanes = 0;
+    struct vec spans = {0};
+    for (uint32_t i = 0; i < pl->nlines; i++)
+        if (counts(p, &lines[i], only_ops)) {
+            of = &lines[i];
+            lanes += of->nlanes;
+        }
+    if (lanes == 1)
+        return add_lane(b, of, a, err);
+    for (uint32_t i = 0; ok && i < pl->nlines; i++)
+        if (counts(p, &lines[i], only_ops))
+            ok = figure_line_busy(&lines[i], &spans);
+    add_spans(b, spans.p, spans.n);
+    vec_free(&spans);
+    return ok ? XP_OK : no_memory(err);
 }
 
 /* 0 where nothing ran, LEVELS where something always did. */
@@ -88,16 +128,11 @@ static enum xp_status map_plane(const struct part *p, const struct part_plane *p
                                 struct xp_error *err)
 {
     struct busy b = {.begin_ps = span->begin_ps, .end_ps = span->end_ps};
-    bool only_ops = has_ops_line(p, pl);
     char text[COLUMNS];
-    for (uint32_t i = 0; i < pl->nlines; i++) {
-        const struct part_line *l = &p->lines[pl->first_line + i];
-        if (!only_ops || xp_span_eq(part_str(p, l->name), XP_SPAN_LIT("XLA Ops")))
-            XP_TRY(add_line(&b, l, a, err));
-    }
-    double sum = 0, wide = ((double)b.end_ps - (double)b.begin_ps) / COLUMNS;
+    XP_TRY(add_plane(&b, p, pl, a, err));
+    double sum = 0;
     for (int c = 0; c < COLUMNS; c++)
-        sum += b.column[c] < wide ? b.column[c] : wide;
+        sum += b.column[c];
     facts_text(f, part_str(p, pl->name));
     facts_double(f, sum);
     facts_text(f, levels_of(&b, text));
@@ -208,7 +243,9 @@ static int level_at(const struct device *d, double t)
     if (!(at >= 0) || at >= COLUMNS)
         return -1;
     uint8_t c = d->levels.p[(int)at];
-    return c <= '9' ? c - '0' : c - 'a' + 10;
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'z' ? c - 'a' + 10 : -1; /* none that a host of ours says */
 }
 
 /* The host's columns brought to the scale of all: the mean of those that lie in a column. '.': the

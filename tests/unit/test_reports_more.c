@@ -310,6 +310,66 @@ static void an_unknown_module_or_op_is_said_so(void **state)
     json_decref(j);
 }
 
+/* --- activity --- */
+
+struct op {
+    int line;
+    int64_t begin_us, us;
+};
+
+/* Both reports must agree: where a host has one device, their windows are the same. */
+static void assert_busy(const char *plane_name, const char *line_name, const struct op *v, size_t n,
+                        double truth, const char *levels)
+{
+    for (int tool = 0; tool < 2; tool++) {
+        struct tool_file f = {"h", make_message()};
+        struct xp_buf plane = make_plane(2, plane_name);
+        for (int k = 0; k < 3; k++) {
+            struct xp_buf line = make_line(14 + k, line_name, 0);
+            for (size_t i = 0; i < n; i++)
+                if (v[i].line == k)
+                    make_add_event(&line, 1, v[i].begin_us * US, v[i].us * US);
+            make_put(&plane, 3, &line);
+        }
+        make_add_meta(&plane, 4, 1, "op");
+        make_put(&f.space, 1, &plane);
+        json_t *j = report_ask(tool ? "overview_page" : "device_activity", &f, 1, NULL);
+        if (tool) {
+            double idle = json_number_value(report_value(j, "idle_fraction"));
+            assert_float_equal(1 - idle, truth, 1e-9);
+        } else {
+            json_t *text = report_at(j, "devices", 0, "activity");
+            assert_float_equal(json_number_value(report_at(j, "devices", 0, "busy")), truth, 1e-9);
+            for (size_t i = 0; levels && i < 4; i++) /* in the middle of each quarter */
+                assert_int_equal(json_string_value(text)[16 + 32 * i], levels[i]);
+        }
+        json_decref(j);
+    }
+}
+
+static void time_that_several_streams_are_busy_counts_once(void **state)
+{
+    static const struct op same[] = {{0, 0, 500}, {1, 0, 500}, {0, 999, 1}, {1, 998, 2}};
+    static const struct op apart[] = {{0, 0, 250}, {1, 200, 100}, {2, 750, 250}, {0, 800, 100}};
+    static struct op fine[1000]; /* several in each part of the picture */
+    (void)state;
+    for (int i = 0; i < 1000; i++)
+        fine[i] = (struct op){i % 2, i / 2 * 2, 1};
+    assert_busy("/device:GPU:0", "Stream #7(Compute)", fine, 1000, 500.0 / 999, NULL);
+    assert_busy("/device:GPU:0", "Stream #7(Compute)", same, 4, 0.502, "zz00");
+    assert_busy("/device:GPU:0", "Stream #7(Compute)", apart, 4, 0.55, "z00z");
+}
+
+static void what_sticks_out_of_an_op_is_busy_too(void **state)
+{
+    static const struct op v[] = {
+        {0, 0, 250}, {0, 100, 300}, {0, 300, 200}, {0, 310, 5}, {0, 750, 250}};
+    static const struct op flat[] = {{0, 0, 250}, {0, 250, 250}, {0, 750, 250}};
+    (void)state;
+    assert_busy("/device:TPU:0", "XLA Ops", v, 5, 0.75, "zz0z");
+    assert_busy("/device:TPU:0", "XLA Ops", flat, 3, 0.75, "zz0z");
+}
+
 /* --- every report --- */
 
 static void an_empty_profile_says_what_is_missing(void **state)
@@ -339,6 +399,8 @@ int main(void)
         cmocka_unit_test(nodes_stay_within_their_budget),
         cmocka_unit_test(rings_many_operands_unknown_opcodes_and_types_are_no_trouble),
         cmocka_unit_test(an_unknown_module_or_op_is_said_so),
+        cmocka_unit_test(time_that_several_streams_are_busy_counts_once),
+        cmocka_unit_test(what_sticks_out_of_an_op_is_busy_too),
         cmocka_unit_test(an_empty_profile_says_what_is_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
