@@ -1,8 +1,10 @@
 /* The values of one statistic along a line: counters, bytes in use, FLOPs of ops.
  *
  * Statistics are in the file (store/body.h), so what a request costs is what it reads: of a window
- * with more than LOOK_MAX events every second, third... one is looked at, and the answer says so.
- * Values are thinned to the pixels: of those in one the first, the least, the largest and the last.
+ * with more than LOOK_MAX events every second, third... one of each name is looked at, and the
+ * answer says so. (Writers take their counters in turn: every second event of the line may be of
+ * one.) Values are thinned to the pixels: of those in one the first, the least, the largest and the
+ * last.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +12,7 @@
 #include "shard/query/query_int.h"
 #include "shard/query/values.h"
 
-#define LOOK_MAX 100000 /* events whose bytes are read */
+#define LOOK_MAX 100000 /* events whose bytes are read, and the first of each name: twice that */
 #define LIST_LOOK 256   /* of those, for the list of statistics */
 #define LIST_MAX 64     /* statistics listed */
 #define SERIES_MAX 16
@@ -64,16 +66,67 @@ static struct reach reach_of(const struct curve *c, uint32_t lane)
     return r;
 }
 
-static void take(struct curve *c, const struct reach *r, uint32_t lane, uint64_t every)
+/* Every how many events of a name one is looked at. */
+struct stride {
+    uint64_t every;
+    uint64_t *seen; /* by name, the last is of those that have none: events so far */
+    bool scattered; /* there are too many names to look at the first of each */
+};
+
+static uint64_t *seen_of(const struct curve *c, const struct stride *s, uint32_t name)
+{
+    return &s->seen[name < c->plane->nevmeta ? name : c->plane->nevmeta];
+}
+
+static void count_names(const struct curve *c, const struct stride *s, const struct reach *r,
+                        const struct lane *lane)
+{
+    uint32_t names[LANE_BLOCK];
+    for (uint64_t b = r->first / LANE_BLOCK; b * LANE_BLOCK < r->last; b++) {
+        size_t n = lane_names(lane, b, names);
+        for (size_t i = 0; i < n; i++)
+            if (b * LANE_BLOCK + i >= r->first && b * LANE_BLOCK + i < r->last)
+                ++*seen_of(c, s, names[i]);
+    }
+}
+
+static enum xp_status choose_stride(struct curve *c, size_t most, struct stride *s,
+                                    struct xp_error *err)
+{
+    const struct part_line *l = c->line.line;
+    size_t n = (size_t)c->plane->nevmeta + 1, names = 0;
+    *s = (struct stride){.every = c->events > most ? (c->events + most - 1) / most : 1};
+    s->seen = xp_arena_zalloc(c->a, n * sizeof *s->seen);
+    if (!s->seen)
+        return no_memory(err);
+    c->cap = (size_t)(c->events < 2 * most ? c->events : 2 * most);
+    if (s->every == 1)
+        return XP_OK;
+    for (uint32_t k = 0; k < l->nlanes && !out_cancelled(c->out); k++) {
+        struct reach r = reach_of(c, k);
+        count_names(c, s, &r, l->lanes[k]);
+    }
+    for (size_t i = 0; i < n; i++)
+        names += s->seen[i] > 0;
+    s->scattered = names > most;
+    memset(s->seen, 0, n * sizeof *s->seen);
+    return XP_OK;
+}
+
+static void take(struct curve *c, const struct stride *s, const struct reach *r, uint32_t lane)
 {
     const struct part_line *l = c->line.line;
     struct lane_cursor cur;
     struct lane_event ev;
     lane_seek_ord(&cur, l->lanes[lane], r->first);
-    for (uint64_t i = r->first; i < r->last && c->n < c->cap && lane_next(&cur, &ev); i++)
-        if ((i - r->first) % every == 0)
+    for (uint64_t i = r->first; i < r->last && c->n < c->cap && lane_next(&cur, &ev); i++) {
+        uint64_t nth = (*seen_of(c, s, ev.name))++;
+        if (s->scattered)
+            nth += (ev.name * UINT64_C(0x9e3779b97f4a7c15) >> 32) % s->every;
+        if (nth % s->every == 0)
             c->v[c->n++] = (struct sample){
                 .t_ps = query_session(l, ev.begin_ps), .at = ev.at, .name = ev.name};
+    }
 }
 
 static int by_place(const void *x, const void *y)
@@ -85,18 +138,18 @@ static int by_place(const void *x, const void *y)
 static enum xp_status choose_events(struct curve *c, size_t most, struct xp_error *err)
 {
     const struct part_line *l = c->line.line;
+    struct stride stride;
     for (uint32_t k = 0; k < l->nlanes; k++) {
         struct reach r = reach_of(c, k);
         c->events += r.last - r.first;
     }
-    uint64_t every = (c->events + most - 1) / most;
-    c->cap = (size_t)(c->events < most ? c->events : most + l->nlanes);
+    XP_TRY(choose_stride(c, most, &stride, err));
     c->v = xp_arena_alloc(c->a, (c->cap + 1) * sizeof *c->v);
     if (!c->v)
         return no_memory(err);
     for (uint32_t k = 0; k < l->nlanes && !out_cancelled(c->out); k++) {
         struct reach r = reach_of(c, k);
-        take(c, &r, k, every ? every : 1);
+        take(c, &stride, &r, k);
     }
     qsort(c->v, c->n, sizeof *c->v, by_place);
     return XP_OK;

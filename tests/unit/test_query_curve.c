@@ -3,6 +3,8 @@
 
 static const char *const names[] = {"alloc", "free"};
 
+enum { COUNTER = 9 }; /* its statistic is called counter_value */
+
 static enum xp_status try_curve(struct fixture *f, const char *stat, int64_t t0, int64_t t1,
                                 uint32_t px, json_t **j, struct xp_error *err)
 {
@@ -28,8 +30,10 @@ static json_t *curve(struct fixture *f, const char *stat, int64_t t0, int64_t t1
     return j;
 }
 
-/* n events, one each 10 ps, with values of stat1; stat2 of the first is a text. */
-static struct fixture *filled(size_t n, uint64_t (*value)(size_t i))
+/* n events, one each 10 ps, of two names in turn, with values of the statistics `even` and `odd`;
+ * stat2 of the first is a text. */
+static struct fixture *filled_with(size_t n, uint64_t (*value)(size_t i), uint32_t even,
+                                   uint32_t odd)
 {
     struct fixture *f = fixture_new();
     struct fixture_event *ev = calloc(n, sizeof *ev);
@@ -38,7 +42,7 @@ static struct fixture *filled(size_t n, uint64_t (*value)(size_t i))
     assert_non_null(b);
     for (size_t i = 0; i < n; i++) {
         xp_buf_init(&b[i], 1 << 10);
-        fixture_stat_u64(&b[i], 4, 1, value(i));
+        fixture_stat_u64(&b[i], 4, i % 2 ? odd : even, value(i));
         if (i == 0)
             fixture_stat_str(&b[i], 4, 2, "text");
         ev[i] = (struct fixture_event){.begin_ps = (int64_t)i * 10,
@@ -46,7 +50,8 @@ static struct fixture *filled(size_t n, uint64_t (*value)(size_t i))
                                        .name = i % 2,
                                        .stats = xp_buf_all(&b[i])};
     }
-    fixture_plane(f, "/host:CPU", names, 2);
+    struct part_plane *pl = fixture_plane(f, "/host:CPU", names, 2);
+    pl->statmeta[COUNTER - 1].name = xp_strpool_add(&f->part.strings, XP_SPAN_LIT("counter_value"));
     fixture_line(f, "allocator", 1000, ev, n);
     fixture_done(f);
     for (size_t i = 0; i < n; i++)
@@ -54,6 +59,11 @@ static struct fixture *filled(size_t n, uint64_t (*value)(size_t i))
     free(b);
     free(ev);
     return f;
+}
+
+static struct fixture *filled(size_t n, uint64_t (*value)(size_t i))
+{
+    return filled_with(n, value, 1, 1);
 }
 
 static uint64_t rising(size_t i)
@@ -138,6 +148,60 @@ static void of_very_many_events_some_are_looked_at_and_that_is_said(void **state
     fixture_free(f);
 }
 
+static void counters_in_turn_all_keep_their_curves_however_many_events_there_are(void **state)
+{
+    (void)state;
+    struct fixture *f = filled_with(150000, rising, COUNTER, COUNTER);
+    json_t *j = curve(f, "counter_value", 0, 0, 16);
+    assert_int_equal(fixture_int(j, "series_total"), 2);
+    assert_int_equal(fixture_int(j, "looked"), 75000);
+    for (size_t k = 0; k < 2; k++) {
+        json_t *s = json_array_get(json_object_get(j, "series"), k);
+        assert_string_equal(json_string_value(json_object_get(s, "name")), names[k]);
+        assert_int_equal(fixture_int(s, "values"), 37500);
+        assert_int_equal(json_number_value(json_object_get(s, "min")), k * 7);
+        assert_int_equal(json_number_value(json_object_get(s, "max")), (149996 + k) * 7);
+    }
+    json_decref(j);
+    fixture_free(f);
+}
+
+static void statistics_in_turn_are_all_listed(void **state)
+{
+    (void)state;
+    struct fixture *f = filled_with(600, rising, 1, 3);
+    json_t *j = curve(f, "", 0, 0, 10), *stats = json_object_get(j, "stats");
+    assert_int_equal(fixture_int(j, "looked"), 200);
+    assert_int_equal(json_array_size(stats), 2);
+    json_decref(j);
+    fixture_free(f);
+}
+
+static void more_names_than_are_looked_at_leave_the_bound_as_it_is(void **state)
+{
+    enum { NAMES = 2000, EVENTS = 4 * NAMES };
+    static char text[NAMES][16];
+    static const char *many[NAMES];
+    static struct fixture_event ev[EVENTS];
+    (void)state;
+    struct fixture *f = fixture_new();
+    for (size_t i = 0; i < NAMES; i++) {
+        snprintf(text[i], sizeof text[i], "n%zu", i);
+        many[i] = text[i];
+    }
+    for (size_t i = 0; i < EVENTS; i++)
+        ev[i] = (struct fixture_event){
+            .begin_ps = (int64_t)i * 10, .end_ps = (int64_t)i * 10 + 5, .name = i % NAMES};
+    fixture_plane(f, "/host:CPU", many, NAMES);
+    fixture_line(f, "ops", 1000, ev, EVENTS);
+    fixture_done(f);
+    json_t *j = curve(f, "", 0, 0, 10);
+    assert_int_equal(fixture_int(j, "events"), EVENTS);
+    assert_in_range(fixture_int(j, "looked"), 128, 512);
+    json_decref(j);
+    fixture_free(f);
+}
+
 static void more_than_one_line_or_no_pixel_is_refused(void **state)
 {
     (void)state;
@@ -162,6 +226,9 @@ int main(void)
         cmocka_unit_test(a_pixel_keeps_its_least_and_its_largest),
         cmocka_unit_test(without_a_name_the_numbers_that_there_are_are_listed),
         cmocka_unit_test(of_very_many_events_some_are_looked_at_and_that_is_said),
+        cmocka_unit_test(counters_in_turn_all_keep_their_curves_however_many_events_there_are),
+        cmocka_unit_test(statistics_in_turn_are_all_listed),
+        cmocka_unit_test(more_names_than_are_looked_at_leave_the_bound_as_it_is),
         cmocka_unit_test(more_than_one_line_or_no_pixel_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
