@@ -14,7 +14,9 @@ function* chunks(png) {
 }
 
 const paeth = (a, b, c) => {
-  const [pa, pb, pc] = [Math.abs(b - c), Math.abs(a - c), Math.abs(a + b - 2 * c)];
+  const pa = Math.abs(b - c);
+  const pb = Math.abs(a - c);
+  const pc = Math.abs(a + b - 2 * c);
   return pa <= pb && pa <= pc ? a : pb <= pc ? b : c;
 };
 
@@ -28,7 +30,7 @@ function plainLines(raw, height, bytes, step) {
       const left = x >= step ? out[at - step] : 0;
       const up = y > 0 ? out[at - bytes] : 0;
       const corner = x >= step && y > 0 ? out[at - bytes - step] : 0;
-      const guess = [0, left, up, (left + up) >> 1, paeth(left, up, corner)][filter];
+      const guess = filter === 0 ? 0 : filter === 1 ? left : filter === 2 ? up : filter === 3 ? (left + up) >> 1 : paeth(left, up, corner);
       out[at] = raw[y * (bytes + 1) + 1 + x] + guess;
     }
   }

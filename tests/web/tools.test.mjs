@@ -532,39 +532,52 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     };
     mkdirSync(goldens, { recursive: true });
     const wrong = [];
-    for (const colorScheme of ["light", "dark"]) {
-      const { page, close } = await openWith(fixed({ rows: 12 }), { colorScheme, viewport: { width: 900, height: 560 }, reducedMotion: "reduce", locale: "en-GB", timezoneId: "UTC" });
-      await page.addInitScript(() => {
-        document.documentElement.style.setProperty("--font", '"DejaVu Sans"');
-        document.documentElement.style.setProperty("--mono", '"DejaVu Sans Mono"');
-      });
-      for (const [name, [path, sign]] of Object.entries(pages)) {
-        if (!process.env.XPROFD_GOLDENS && name !== "timeline" && (colorScheme === "dark") !== ["ops", "compare"].includes(name)) continue;
-        await page.goto(base + path);
-        await page.waitForSelector(sign);
-        if (name === "timeline") await waitFor("it is drawn", async () => (await inkOf(page)).saturated > 1000);
-        const fonts = await page.evaluate(() => {
+    // Loaded once: from page to page as by a link, and the system's theme may change at any time.
+    const { page, close } = await openWith(fixed({ rows: 12 }), { viewport: { width: 900, height: 560 }, reducedMotion: "reduce", locale: "en-GB", timezoneId: "UTC" });
+    await page.addInitScript(() => {
+      document.documentElement.style.setProperty("--font", '"DejaVu Sans"');
+      document.documentElement.style.setProperty("--mono", '"DejaVu Sans Mono"');
+    });
+    const takes = process.env.XPROFD_GOLDENS
+      ? ["light", "dark"].flatMap((theme) => Object.keys(pages).map((name) => [theme, name]))
+      : [["light", "runs"], ["light", "overview"], ["light", "timeline"], ["dark", "timeline"], ["dark", "ops"], ["dark", "compare"]];
+    for (const [i, [colorScheme, name]] of takes.entries()) {
+      const [path, sign] = pages[name];
+      await page.emulateMedia({ colorScheme });
+      if (i === 0) await page.goto(base + path);
+      else if (name !== takes[i - 1][1]) await page.evaluate((to) => (history.pushState(null, "", to), dispatchEvent(new PopStateEvent("popstate"))), base + path);
+      await page.waitForSelector(sign);
+      if (name === "timeline") {
+        const isDark = () => page.evaluate(() => {
+          const canvas = document.querySelector(".drawing canvas");
           const g = new OffscreenCanvas(1, 1).getContext("2d");
-          const width = (font) => ((g.font = `20px ${font}`), g.measureText("Which ops waste the most?").width);
-          return ["DejaVu Sans", "DejaVu Sans Mono"].every((f) => width(`"${f}", serif`) !== width("serif"));
+          g.drawImage(canvas, canvas.width - 1, canvas.height - 1, 1, 1, 0, 0, 1, 1);
+          return g.getImageData(0, 0, 1, 1).data[0] < 128;
         });
-        if (!fonts) {
-          await close();
-          return t.skip("the fonts of the goldens, DejaVu, are not installed");
-        }
-        // What is another one each time.
-        await page.evaluate(() => document.querySelectorAll(".when, .ago, .page-head code, .status, .runs .get, .runs .figure, .runs .na").forEach((e) => (e.style.visibility = "hidden")));
-        const png = await page.screenshot({ animations: "disabled", caret: "hide" });
-        const file = join(goldens, `${name}-${colorScheme}.png`);
-        if (process.env.XPROFD_GOLDENS === "update") writeFileSync(file, encodeSmall(decode(png)));
-        const share = existsSync(file) ? difference(decode(png), decode(readFileSync(file))) : 1;
-        if (share > DIFFERENT) {
-          writeFileSync(join(shots, `golden-${name}-${colorScheme}.png`), png);
-          wrong.push(`${name}, ${colorScheme}: ${(100 * share).toFixed(1)} % differ; what was seen: build/screenshots/golden-${name}-${colorScheme}.png`);
-        }
+        await waitFor("it is drawn", async () => (await inkOf(page)).saturated > 1000 && (await isDark()) === (colorScheme === "dark"));
       }
-      await close();
+      const fonts = await page.evaluate(() => {
+        const g = new OffscreenCanvas(1, 1).getContext("2d");
+        const width = (font) => ((g.font = `20px ${font}`), g.measureText("Which ops waste the most?").width);
+        return ["DejaVu Sans", "DejaVu Sans Mono"].every((f) => width(`"${f}", serif`) !== width("serif"));
+      });
+      if (!fonts) {
+        await close();
+        return t.skip("the fonts of the goldens, DejaVu, are not installed");
+      }
+      // What is another one each time.
+      await page.evaluate(() => document.querySelectorAll(".when, .ago, .page-head code, .status, .runs .get, .runs .figure, .runs .na").forEach((e) => (e.style.visibility = "hidden")));
+      const png = await page.screenshot({ animations: "disabled", caret: "hide" });
+      const seen = decode(png);
+      const file = join(goldens, `${name}-${colorScheme}.png`);
+      if (process.env.XPROFD_GOLDENS === "update") writeFileSync(file, encodeSmall(seen));
+      const share = existsSync(file) ? difference(seen, decode(readFileSync(file))) : 1;
+      if (share > DIFFERENT) {
+        writeFileSync(join(shots, `golden-${name}-${colorScheme}.png`), png);
+        wrong.push(`${name}, ${colorScheme}: ${(100 * share).toFixed(1)} % differ; what was seen: build/screenshots/golden-${name}-${colorScheme}.png`);
+      }
     }
+    await close();
     assert.deepEqual(wrong, []);
   });
 
