@@ -27,8 +27,9 @@
 
 #include "shard/store/part.h"
 
-#define DERIVE_DEVICES_MAX 16384 /* of one host; of a profile that names more nothing is derived   \
-                                  */
+#define DERIVE_DEVICES_MAX                                                                         \
+    16384 /* of one host; of a profile that names more nothing is derived                          \
+           */
 
 #define DERIVE_LINE_FIRST INT64_C(0xdeadbeef) /* ids of derived lines begin here */
 #define DERIVE_LINE_STEPS (DERIVE_LINE_FIRST + 0)
