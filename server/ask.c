@@ -198,15 +198,6 @@ static void set_etag(struct http_answer *a, uint64_t identity, uint64_t version)
     snprintf(a->etag, sizeof a->etag, "\"%016llx\"", (unsigned long long)h);
 }
 
-/* What the shard will call the version of its answer: a hash over what it is made from. */
-static uint64_t version_of(const struct shard_object *objects, size_t n)
-{
-    uint64_t h = XP_FNV_INIT;
-    for (size_t i = 0; i < n; i++)
-        h = xp_fnv(h, xp_span_of(&objects[i].generation, sizeof(uint64_t)));
-    return h;
-}
-
 /* What is of the query's in a file name: no character that a shell or a header minds. */
 static void add_name(struct xp_buf *b, struct xp_span text)
 {
@@ -347,7 +338,7 @@ void app_call(struct app *app, const struct shard_request *req, const struct run
 
 void ask_shard(struct ask *ask, const struct shard_object *objects, size_t n)
 {
-    if (client_has_it(ask, version_of(objects, n)))
+    if (client_has_it(ask, shard_version(objects, n)))
         return;
     struct xp_span tag = ask_arg(ask, is_report(ask) ? "tool" : "tag");
     char tool[64] = "";

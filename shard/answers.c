@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "lib/base/hash.h"
-#include "lib/base/status.h"
 
 #define BUCKETS 1024
 #define NOTES 16384 /* a newer key takes the place of an older one */
@@ -13,7 +12,10 @@ struct entry {
     struct entry *next;          /* in its bucket */
     struct entry *newer, *older; /* by last use */
     uint64_t hash;
-    struct answers_item item;
+    struct xp_blob *body;
+    const char *content_type;
+    bool encoded;
+    struct xp_error *damage; /* NULL: none */
     size_t key_n;
     uint8_t key[];
 };
@@ -37,7 +39,7 @@ struct answers *answers_new(size_t max_bytes)
 
 static size_t cost_of(const struct entry *e)
 {
-    return sizeof *e + e->key_n + e->item.body->n;
+    return sizeof *e + e->key_n + e->body->n + (e->damage ? sizeof *e->damage : 0);
 }
 
 /* --- the order of use; under the lock --- */
@@ -74,7 +76,8 @@ static void drop_oldest(struct answers *a)
     else
         a->newest = NULL;
     a->bytes -= cost_of(e);
-    xp_blob_unref(e->item.body);
+    xp_blob_unref(e->body);
+    free(e->damage);
     free(e);
 }
 
@@ -96,6 +99,15 @@ static struct entry *find(struct answers *a, struct xp_span key, uint64_t hash)
     return e;
 }
 
+static void fill(struct answers_item *out, const struct entry *e)
+{
+    *out = (struct answers_item){
+        .body = e->body, .content_type = e->content_type, .encoded = e->encoded};
+    if (e->damage)
+        out->damage = *e->damage;
+    xp_blob_ref(out->body);
+}
+
 bool answers_get(struct answers *a, struct xp_span key, struct answers_item *out)
 {
     uint64_t hash = xp_hash(key);
@@ -104,8 +116,7 @@ bool answers_get(struct answers *a, struct xp_span key, struct answers_item *out
     if (e) {
         unlink_order(a, e);
         make_newest(a, e);
-        *out = e->item;
-        xp_blob_ref(out->body);
+        fill(out, e);
     }
     pthread_mutex_unlock(&a->lock);
     return e != NULL;
@@ -116,8 +127,15 @@ static struct entry *new_entry(struct xp_span key, uint64_t hash, const struct a
     struct entry *e = calloc(1, sizeof *e + key.n);
     XP_ASSERT(e);
     e->hash = hash;
-    e->item = *item;
+    e->body = item->body;
+    e->content_type = item->content_type;
+    e->encoded = item->encoded;
     xp_blob_ref(item->body);
+    if (item->damage.status != XP_OK) {
+        e->damage = malloc(sizeof *e->damage);
+        XP_ASSERT(e->damage);
+        *e->damage = item->damage;
+    }
     e->key_n = key.n;
     memcpy(e->key, key.p, key.n);
     return e;

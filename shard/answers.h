@@ -2,7 +2,8 @@
  *
  * An answer is a function of what was asked and of the generations that it read, so the key is
  * exactly that, whole, and nothing ever goes stale. Bodies are shared, as they were encoded; the
- * one asked for longest ago goes first when the bytes exceed the limit.
+ * one asked for longest ago goes first when the bytes exceed the limit. What an answer says beside
+ * its body (a partial: that its host's profile is damaged) is kept with it.
  *
  * Threads: any.
  */
@@ -10,6 +11,7 @@
 #define SHARD_ANSWERS_H
 
 #include "lib/base/blob.h"
+#include "lib/base/status.h"
 
 struct answers;
 
@@ -17,6 +19,7 @@ struct answers_item {
     struct xp_blob *body;
     const char *content_type; /* static */
     bool encoded;
+    struct xp_error damage; /* of a partial; status XP_OK: none, and none is stored */
 };
 
 struct answers *answers_new(size_t max_bytes);

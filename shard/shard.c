@@ -29,6 +29,8 @@
 
 #define HOSTS_AHEAD 2
 #define GLANCES_AHEAD 8
+/* Alone an object may still meet what is left of loads that were given up. */
+#define LONE_TRIES 4
 /* Of so many, those loaded for this call alone are not kept, unless it is one of the many calls of
  * somebody who looks around. */
 #define HOSTS_MANY 4
@@ -157,12 +159,11 @@ static void make_key(struct xp_buf *key, const struct shard_request *req)
     }
 }
 
-/* Of what is read: every object's content. */
-static uint64_t version_of(const struct shard_request *req)
+uint64_t shard_version(const struct shard_object *objects, size_t n)
 {
     uint64_t version = XP_FNV_INIT;
-    for (size_t i = 0; i < req->nobjects; i++)
-        version = xp_fnv(version, xp_span_of(&req->objects[i].generation, sizeof(uint64_t)));
+    for (size_t i = 0; i < n; i++)
+        version = xp_fnv(version, xp_span_of(&objects[i].generation, sizeof(uint64_t)));
     return version;
 }
 
@@ -186,7 +187,7 @@ static struct call *call_new(struct shard *s, const struct shard_request *req, s
     c->args = (struct args){args, req->nargs};
     c->cancel = req->cancel;
     c->n = req->nobjects;
-    c->version = version_of(req);
+    c->version = shard_version(req->objects, req->nobjects);
     c->handles = must_alloc(c->n * sizeof(struct cache_handle *));
     c->hosts = must_alloc(c->n * sizeof *c->hosts);
     c->keys = must_alloc(c->n * sizeof *c->keys);
@@ -438,7 +439,10 @@ static void compress(struct call *c)
 static void keep(struct call *c)
 {
     compress(c);
-    struct answers_item item = {c->answer.body, c->answer.content_type, c->answer.encoded};
+    struct answers_item item = {.body = c->answer.body,
+                                .content_type = c->answer.content_type,
+                                .encoded = c->answer.encoded,
+                                .damage = c->answer.damage};
     answers_put(c->shard->answers, xp_buf_all(&c->key), &item);
 }
 
@@ -458,6 +462,7 @@ static bool find_known(struct shard *s, enum shard_op op, struct xp_span key,
     out->body = item.body;
     out->content_type = item.content_type;
     out->encoded = item.encoded;
+    out->damage = item.damage;
     atomic_fetch_add(&s->known, 1);
     return true;
 }
@@ -474,7 +479,7 @@ static bool answer_known(struct call *c)
 bool shard_known(struct shard *s, const struct shard_request *req, struct shard_answer *out)
 {
     struct xp_buf key;
-    *out = (struct shard_answer){.version = version_of(req)};
+    *out = (struct shard_answer){.version = shard_version(req->objects, req->nobjects)};
     make_key(&key, req);
     bool known = find_known(s, req->op, xp_buf_all(&key), out);
     xp_buf_fini(&key);
@@ -585,12 +590,17 @@ static size_t listed(struct call *c)
     return n;
 }
 
+/* How many objects are asked for at once as long as there is room. */
+static size_t ahead(const struct call *c)
+{
+    return c->tool && c->tool->glance ? GLANCES_AHEAD : HOSTS_AHEAD;
+}
+
 /* Asks for the objects to be looked at next; false: the call is over. */
 static bool open_some(struct call *c)
 {
-    size_t n = listed(c);
-    size_t ahead = c->tool && c->tool->glance ? GLANCES_AHEAD : c->lone ? 1 : HOSTS_AHEAD;
-    size_t end = by_host(c) && c->waiting + ahead < n ? c->waiting + ahead : n;
+    size_t n = listed(c), open = c->lone ? 1 : ahead(c);
+    size_t end = by_host(c) && c->waiting + open < n ? c->waiting + open : n;
     struct xp_error err = {0};
     for (; c->opened < end; c->opened++) {
         size_t i = c->list[c->opened];
@@ -617,7 +627,8 @@ static void wait_next(struct call *c)
         list_done(c);
         return;
     }
-    bool glance = c->tool && c->tool->glance && c->index + at(c) > 0;
+    /* Where there is room for one only, the next load must not begin beside what is left of it. */
+    bool glance = c->tool && c->tool->glance && c->index + at(c) > 0 && !c->lone;
     cache_when(c->handles[at(c)], glance ? CACHE_INDEXED : c->until, c->cancel, on_ready, c);
 }
 
@@ -706,7 +717,7 @@ static enum xp_work_next map_host(void *ctx)
 static bool try_later(struct call *c)
 {
     size_t i = at(c), last = c->opened - 1;
-    if (!by_host(c) || c->n == 1 || ++c->refused > HOSTS_AHEAD + 1)
+    if (!by_host(c) || c->n == 1 || ++c->refused > (int)ahead(c) + LONE_TRIES)
         return false;
     cache_put(c->handles[i]);
     c->handles[i] = NULL;

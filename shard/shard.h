@@ -112,6 +112,9 @@ struct shard *shard_new(struct xp_workers *w, uint64_t memory_budget);
 void shard_free(struct shard *s);
 void shard_call(struct shard *s, const struct shard_request *req, shard_answer_fn fn, void *ctx);
 
+/* What every answer's version is, known before the answer: a hash of all that it is made from. */
+uint64_t shard_version(const struct shard_object *objects, size_t n);
+
 /* True: the same was asked before and its answer kept; *out is it, at once and on any thread.
  * False: it takes shard_call. Nothing is started, nothing is waited for. */
 bool shard_known(struct shard *s, const struct shard_request *req, struct shard_answer *out);

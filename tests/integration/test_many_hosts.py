@@ -176,6 +176,23 @@ def test_hosts_that_cannot_be_read_are_named(cluster):
     assert any('host-1' in note['text'] for note in r['notes']), r['notes']  # half of it could be read
 
 
+def test_partials_that_were_kept_still_say_that_their_hosts_are_cut(root, cluster, alone, tmp_path):
+    """Without the shard that joined them another does, and their owners know them by then."""
+    daemon.generate(root, 'cut', '--hosts', '4', '--steps', '40')
+    for i in range(4):
+        whole = daemon.profile(root, 'cut', 'host-%d' % i)
+        os.truncate(whole, os.path.getsize(whole) // 2)
+    key = tmp_path / 'key'
+    key.write_text(KEY)
+    path = report('cut', 'op_profile')
+    want = text_of(alone.get(path))
+    assert want.count(b'partial_profile') == 4
+    for i in range(SHARDS):
+        left = ','.join('shard-%d=127.0.0.1:%d' % (k, s.port) for k, s in enumerate(cluster.shards) if k != i)
+        with daemon.Daemon('frontend', '--logdir', root, '--shards', 'static:' + left, '--rpc-key', key) as frontend:
+            assert text_of(frontend.get(path)) == want, i
+
+
 def owner_of_most(cluster, run):
     """Who mapped the most hosts of the run for another shard, by looking."""
     before = cluster.metrics('hosts_mapped_total')

@@ -13,7 +13,8 @@ static void put(struct answers *a, const char *key, size_t n, uint8_t fill)
 {
     uint8_t *p = malloc(n);
     memset(p, fill, n);
-    struct answers_item item = {xp_blob_new(p, n), "application/json", true};
+    struct answers_item item = {
+        .body = xp_blob_new(p, n), .content_type = "application/json", .encoded = true};
     answers_put(a, xp_span_str(key), &item);
     xp_blob_unref(item.body);
 }
@@ -97,6 +98,27 @@ static void a_key_is_known_as_asked_again_the_second_time(void **state)
     answers_free(a);
 }
 
+static void damage_comes_back_with_the_answer_that_has_it(void **state)
+{
+    struct answers *a = answers_new(100000);
+    struct answers_item item = {.body = xp_blob_new(calloc(1, 8), 8)}, got;
+    (void)state;
+    answers_put(a, XP_SPAN_LIT("whole"), &item);
+    xp_fail(&item.damage, XP_CORRUPT, 77, "cut at %d", 77);
+    answers_put(a, XP_SPAN_LIT("cut"), &item);
+    xp_blob_unref(item.body);
+    memset(&got, 0xff, sizeof got);
+    assert_true(answers_get(a, XP_SPAN_LIT("whole"), &got));
+    assert_int_equal(got.damage.status, XP_OK);
+    xp_blob_unref(got.body);
+    assert_true(answers_get(a, XP_SPAN_LIT("cut"), &got));
+    answers_free(a);
+    assert_int_equal(got.damage.status, XP_CORRUPT);
+    assert_int_equal(got.damage.offset, 77);
+    assert_string_equal(got.damage.text, "cut at 77");
+    xp_blob_unref(got.body);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -104,6 +126,7 @@ int main(void)
         cmocka_unit_test(the_one_asked_for_longest_ago_goes_first),
         cmocka_unit_test(a_body_too_large_is_not_kept),
         cmocka_unit_test(a_body_outlives_its_place_in_the_cache),
+        cmocka_unit_test(damage_comes_back_with_the_answer_that_has_it),
         cmocka_unit_test(a_key_is_known_as_asked_again_the_second_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

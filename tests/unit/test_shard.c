@@ -1,0 +1,159 @@
+#include <pthread.h>
+#include <stdio.h>
+
+#include "shard/shard.h"
+#include "tests/unit/tree.h"
+#include "tests/unit/unit.h"
+#include "tests/unit/xspace_make.h"
+
+#define HOSTS 12
+#define ASKS_MAX 200
+
+/* A folder of profiles and a shard that is asked for them. */
+struct fixture {
+    struct tree tree;
+    struct xp_store *store;
+    struct xp_workers *workers;
+    struct shard *shard;
+    struct shard_object objects[HOSTS];
+    char names[HOSTS][32];
+};
+
+static struct xp_buf profile(int planes, int events)
+{
+    struct xp_buf space = make_message();
+    for (int p = 0; p < planes; p++) {
+        struct xp_buf plane = make_plane(p, "/device:TPU:0");
+        struct xp_buf line = make_line(1, "XLA Ops", 0);
+        make_add_meta(&plane, 4, 1, "work");
+        for (int i = 0; i < events; i++)
+            make_add_event(&line, 1, i * 1000L, 500 + i % 97);
+        make_put(&plane, 3, &line);
+        make_put(&space, 1, &plane);
+    }
+    return space;
+}
+
+static void set_up(struct fixture *f, struct xp_span bytes, uint64_t budget)
+{
+    struct xp_error err;
+    *f = (struct fixture){0};
+    tree_init(&f->tree);
+    for (int i = 0; i < HOSTS; i++) {
+        snprintf(f->names[i], sizeof f->names[i], "%d.xplane.pb", i);
+        tree_bytes(&f->tree, f->names[i], bytes);
+    }
+    assert_int_equal(xp_store_open_dir(f->tree.root, &f->store, &err), XP_OK);
+    for (int i = 0; i < HOSTS; i++) {
+        struct xp_object o;
+        assert_int_equal(xp_store_stat(f->store, f->names[i], &o, &err), XP_OK);
+        f->objects[i] =
+            (struct shard_object){f->store, f->names[i], f->names[i], o.generation, o.size, false};
+        free(o.key);
+    }
+    f->workers = xp_workers_new(2, 64);
+    f->shard = shard_new(f->workers, budget);
+}
+
+static void tear_down(struct fixture *f)
+{
+    shard_free(f->shard);
+    xp_workers_free(f->workers);
+    xp_store_free(f->store);
+    tree_fini(&f->tree);
+}
+
+struct reply {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool there;
+    struct shard_answer answer;
+};
+
+static void on_answer(void *ctx, struct shard_answer *a)
+{
+    struct reply *r = ctx;
+    pthread_mutex_lock(&r->lock);
+    r->answer = *a;
+    r->there = true;
+    pthread_cond_signal(&r->wake);
+    pthread_mutex_unlock(&r->lock);
+}
+
+static struct shard_answer ask(struct fixture *f, const struct shard_request *req)
+{
+    struct reply r = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+    shard_call(f->shard, req, on_answer, &r);
+    pthread_mutex_lock(&r.lock);
+    while (!r.there)
+        pthread_cond_wait(&r.wake, &r.lock);
+    pthread_mutex_unlock(&r.lock);
+    return r.answer;
+}
+
+static uint64_t known(struct fixture *f)
+{
+    struct shard_stats s;
+    shard_stats(f->shard, &s);
+    return s.known;
+}
+
+static void a_partial_that_was_kept_says_that_its_host_is_damaged(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct xp_buf bytes = profile(2, 20000);
+    struct shard_answer made, kept;
+    set_up(&f, xp_span_of(bytes.p, bytes.n / 5 * 3), 64 << 20);
+    static const struct shard_arg range[] = {{XP_SPAN_LIT("t0"), XP_SPAN_LIT("0")},
+                                             {XP_SPAN_LIT("t1"), XP_SPAN_LIT("10000000")}};
+    struct shard_request req = {.op = SHARD_MAP_REPORT,
+                                .tool = "op_profile",
+                                .objects = f.objects,
+                                .nobjects = 1,
+                                .args = range, /* so that it takes some work each time */
+                                .nargs = 2};
+    made = ask(&f, &req);
+    assert_int_equal(made.error.status, XP_OK);
+    assert_int_equal(made.damage.status, XP_CORRUPT);
+    for (int i = 0; i < ASKS_MAX && !known(&f); i++) { /* one that took little is kept later */
+        kept = ask(&f, &req);
+        assert_int_equal(kept.damage.status, XP_CORRUPT);
+        assert_string_equal(kept.damage.text, made.damage.text);
+        assert_int_equal(kept.damage.offset, made.damage.offset);
+        xp_blob_unref(kept.body);
+    }
+    assert_true(shard_known(f.shard, &req, &kept));
+    assert_int_equal(kept.damage.status, XP_CORRUPT);
+    assert_string_equal(kept.damage.text, made.damage.text);
+    assert_int_equal(kept.version, made.version);
+    assert_int_equal(kept.version, shard_version(f.objects, 1));
+    xp_blob_unref(kept.body);
+    xp_blob_unref(made.body);
+    tear_down(&f);
+    xp_buf_fini(&bytes);
+}
+
+/* Of those asked for at once most find no room; alone each has enough. */
+static void a_glance_at_many_hosts_needs_the_room_of_one(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct xp_buf bytes = profile(2, 20000);
+    set_up(&f, xp_buf_all(&bytes), 5 << 19);
+    struct shard_request req = {.op = SHARD_RUN_TOOLS, .objects = f.objects, .nobjects = HOSTS};
+    struct shard_answer a = ask(&f, &req);
+    assert_int_equal(a.error.status, XP_OK);
+    xp_blob_unref(a.body);
+    tear_down(&f);
+    xp_buf_fini(&bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_partial_that_was_kept_says_that_its_host_is_damaged),
+        cmocka_unit_test(a_glance_at_many_hosts_needs_the_room_of_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
