@@ -294,7 +294,8 @@ static void name_duplicates(struct op_tree *t, struct op_node *n)
     char *text = xp_arena_alloc(t->a, first->name.n + sizeof tail);
     if (!text)
         return;
-    memcpy(text, first->name.p, first->name.n);
+    if (first->name.n)
+        memcpy(text, first->name.p, first->name.n);
     memcpy(text + first->name.n, tail, sizeof tail);
     n->name = xp_span_of(text, first->name.n + sizeof tail - 1);
     n->op = first->op;

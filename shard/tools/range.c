@@ -163,22 +163,49 @@ void range_see(struct range *r, const struct range_seen *one)
     all->has_events |= one->has_events;
 }
 
+/* What was seen, between processes: no bool, of which not every byte is one. */
+struct wire {
+    uint64_t flags;
+    int64_t times[6];
+};
+
+enum { FOUND = 1, STEPS = 2, EVENTS = 4, ALL = 7 };
+
 void range_put(const struct range *r, struct xp_buf *out)
 {
+    const struct range_seen *s = &r->seen;
+    struct wire w = {
+        .flags =
+            (s->found ? FOUND : 0u) | (s->has_steps ? STEPS : 0u) | (s->has_events ? EVENTS : 0u),
+        .times = {s->t0_ps, s->t1_ps, s->low, s->high, s->begin_ps, s->end_ps},
+    };
     if (r->any)
-        xp_buf_add(out, &r->seen, sizeof r->seen);
+        xp_buf_add(out, &w, sizeof w);
 }
 
 enum xp_status range_take(const struct range *r, struct xp_span *partial, struct range_seen *seen,
                           struct xp_error *err)
 {
+    struct wire w = {.flags = ALL + 1};
     *seen = (struct range_seen){0};
     if (!r->any)
         return XP_OK;
-    if (partial->n < sizeof *seen)
+    if (partial->n >= sizeof w)
+        memcpy(&w, partial->p, sizeof w);
+    if (w.flags > ALL)
         return xp_fail(err, XP_CORRUPT, 0, "a range of another server cannot be read");
-    memcpy(seen, partial->p, sizeof *seen);
-    *partial = xp_span_of(partial->p + sizeof *seen, partial->n - sizeof *seen);
+    *seen = (struct range_seen){
+        .found = w.flags & FOUND,
+        .has_steps = w.flags & STEPS,
+        .has_events = w.flags & EVENTS,
+        .t0_ps = w.times[0],
+        .t1_ps = w.times[1],
+        .low = w.times[2],
+        .high = w.times[3],
+        .begin_ps = w.times[4],
+        .end_ps = w.times[5],
+    };
+    *partial = xp_span_of(partial->p + sizeof w, partial->n - sizeof w);
     return XP_OK;
 }
 

@@ -148,21 +148,26 @@ static enum xp_status map_host(const struct tool_host *host, const struct tool_a
     return XP_OK;
 }
 
-static uint32_t flags_of(struct xp_span partial)
+/* Perhaps a peer's. Of no host: nothing. */
+static enum xp_status read_flags(struct xp_span partial, uint32_t *has, struct xp_error *err)
 {
-    uint32_t has = 0;
-    if (partial.n == sizeof has)
-        memcpy(&has, partial.p, sizeof has);
-    return has;
+    *has = 0;
+    if (partial.n && partial.n != sizeof *has)
+        return xp_fail(err, XP_CORRUPT, 0, "what another server said of a host cannot be read");
+    if (partial.n)
+        memcpy(has, partial.p, sizeof *has);
+    return XP_OK;
 }
 
 static enum xp_status merge_hosts(struct xp_span x, struct xp_span y, struct xp_arena *a,
                                   struct xp_span *both, struct xp_error *err)
 {
-    uint32_t *has = xp_arena_alloc(a, sizeof *has);
+    uint32_t p, q, *has = xp_arena_alloc(a, sizeof *has);
     if (!has)
         return xp_fail(err, XP_BUSY, 0, "no memory left for the list of tools");
-    *has = flags_of(x) | flags_of(y);
+    XP_TRY(read_flags(x, &p, err));
+    XP_TRY(read_flags(y, &q, err));
+    *has = p | q;
     *both = xp_span_of(has, sizeof *has);
     return XP_OK;
 }
@@ -188,9 +193,9 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
         {"available", "Available", "", REPORT_COL_BOOL, false, "the run has what it is made from"},
         {"reason", "Reason", "", REPORT_COL_TEXT, false, "why not, and how to capture it"},
     };
-    uint32_t has = flags_of(merged);
+    uint32_t has;
     (void)args;
-    (void)err;
+    XP_TRY(read_flags(merged, &has, err));
     report_table(r, &(struct report_rows){.id = "tools",
                                           .title = "Tools",
                                           .columns = columns,

@@ -21,9 +21,9 @@ static struct xp_span plane_name(const struct part *p, uint32_t i)
 
 /* --- tools --- */
 
-struct found {
-    bool gpu, hlo, megascale, counters;
-};
+/* XProf gives no tools when a file of any host is bad, though it looks at the first alone. A
+ * partial is a byte of these; all but BAD are of the first host. */
+enum { BAD = 1, GPU = 2, HLO = 4, MEGASCALE = 8, COUNTERS = 16, ALL = 31 };
 
 static bool is_hlo_stat(struct xp_span name)
 {
@@ -42,55 +42,55 @@ static bool plane_counts(const struct part *p, const struct part_plane *pl)
     return false;
 }
 
-static struct found look(const struct part *p)
+static unsigned look(const struct part *p)
 {
-    struct found f = {0};
+    unsigned found = 0;
     for (uint32_t i = 0; i < p->nplanes; i++) {
         const struct part_plane *pl = &p->planes[i];
         struct xp_span name = plane_name(p, i);
-        f.gpu |= xp_span_starts(name, XP_SPAN_LIT("/device:GPU:"));
+        if (xp_span_starts(name, XP_SPAN_LIT("/device:GPU:")))
+            found |= GPU;
         if (xp_span_eq(name, XP_SPAN_LIT("/host:metadata")))
             for (uint32_t k = 0; k < pl->nstatmeta; k++)
-                f.hlo |= is_hlo_stat(part_str(p, pl->statmeta[k].name));
+                found |= is_hlo_stat(part_str(p, pl->statmeta[k].name)) ? HLO : 0;
         if (xp_span_eq(name, XP_SPAN_LIT("/host:CPU")))
             for (uint32_t k = 0; k < pl->nevmeta; k++)
-                f.megascale |=
-                    xp_span_starts(part_str(p, pl->evmeta[k].name), XP_SPAN_LIT("MegaScale:"));
+                if (xp_span_starts(part_str(p, pl->evmeta[k].name), XP_SPAN_LIT("MegaScale:")))
+                    found |= MEGASCALE;
         bool counts = false;
         for (uint32_t k = 0; k < pl->nstatmeta; k++)
             counts |= pl->statmeta[k].kind == STAT_COUNTER_VALUE;
         if (counts && xp_span_starts(name, XP_SPAN_LIT("/device:TPU:")))
-            f.counters |= plane_counts(p, pl);
+            found |= plane_counts(p, pl) ? COUNTERS : 0;
     }
-    return f;
+    return found;
 }
 
-/* XProf gives no tools when a file of any host is bad, though it looks at the first alone. */
-struct tools_partial {
-    bool bad;
-    struct found found; /* in the first */
-};
+static enum xp_status give_tools(unsigned has, struct xp_arena *a, struct xp_span *partial,
+                                 struct xp_error *err)
+{
+    uint8_t *p = xp_arena_alloc(a, 1);
+    if (!p)
+        return xp_fail(err, XP_BUSY, 0, "the memory budget is spent");
+    *p = (uint8_t)has;
+    *partial = xp_span_of(p, 1);
+    return XP_OK;
+}
 
 static enum xp_status tools_map(const struct tool_host *host, const struct tool_args *args,
                                 struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
 {
     (void)args;
-    struct tools_partial *p = xp_arena_zalloc(a, sizeof *p);
-    if (!p)
-        return xp_fail(err, XP_BUSY, 0, "the memory budget is spent");
-    p->bad = host->index ? host->part->cut : !readable(host->part);
-    if (host->index == 0 && !p->bad)
-        p->found = look(host->part);
-    *partial = xp_span_of(p, sizeof *p);
-    return XP_OK;
+    if (host->index ? host->part->cut : !readable(host->part))
+        return give_tools(BAD, a, partial, err);
+    return give_tools(host->index ? 0 : look(host->part), a, partial, err);
 }
 
-static bool tools_read(struct xp_span partial, struct tools_partial *p)
+/* Perhaps a peer's. Of no host: nothing. */
+static bool tools_read(struct xp_span partial, unsigned *has)
 {
-    *p = (struct tools_partial){0};
-    if (partial.n == sizeof *p)
-        memcpy(p, partial.p, sizeof *p);
-    return partial.n == 0 || partial.n == sizeof *p;
+    *has = partial.n == 1 ? partial.p[0] : 0;
+    return partial.n <= 1 && *has <= ALL;
 }
 
 static enum xp_status foreign(struct xp_error *err)
@@ -101,52 +101,44 @@ static enum xp_status foreign(struct xp_error *err)
 static enum xp_status tools_merge(struct xp_span x, struct xp_span y, struct xp_arena *a,
                                   struct xp_span *both, struct xp_error *err)
 {
-    struct tools_partial p, q, *to = xp_arena_zalloc(a, sizeof *to);
-    if (!to)
-        return xp_fail(err, XP_BUSY, 0, "the memory budget is spent");
+    unsigned p, q;
     if (!tools_read(x, &p) || !tools_read(y, &q))
         return foreign(err);
-    to->bad = p.bad || q.bad;
-    to->found = (struct found){p.found.gpu || q.found.gpu, p.found.hlo || q.found.hlo,
-                               p.found.megascale || q.found.megascale,
-                               p.found.counters || q.found.counters};
-    *both = xp_span_of(to, sizeof *to);
-    return XP_OK;
+    return give_tools(p | q, a, both, err);
 }
 
 static enum xp_status tools_render(struct xp_span merged, const struct tool_args *args,
                                    struct xp_arena *scratch, struct out *out, struct xp_error *err)
 {
     (void)args, (void)scratch;
-    struct tools_partial p;
+    unsigned has;
     struct xp_json j;
-    if (!tools_read(merged, &p))
+    if (!tools_read(merged, &has))
         return foreign(err);
-    struct found f = p.found;
     const struct {
         const char *id;
-        bool on;
+        unsigned needs;
     } tools[] = {
-        {"overview_page", true},
-        {"trace_viewer@", true},
-        {"graph_viewer", f.hlo},
-        {"op_profile", true},
-        {"input_pipeline_analyzer", true},
-        {"kernel_stats", f.gpu},
-        {"memory_profile", true},
-        {"memory_viewer", f.hlo},
-        {"roofline_model", true},
-        {"perf_counters", f.counters},
-        {"framework_op_stats", true},
-        {"hlo_stats", true},
-        {"megascale_stats", f.megascale},
-        {"kernel_utilization", f.counters},
-        {"utilization_viewer", f.counters},
+        {"overview_page", 0},
+        {"trace_viewer@", 0},
+        {"graph_viewer", HLO},
+        {"op_profile", 0},
+        {"input_pipeline_analyzer", 0},
+        {"kernel_stats", GPU},
+        {"memory_profile", 0},
+        {"memory_viewer", HLO},
+        {"roofline_model", 0},
+        {"perf_counters", COUNTERS},
+        {"framework_op_stats", 0},
+        {"hlo_stats", 0},
+        {"megascale_stats", MEGASCALE},
+        {"kernel_utilization", COUNTERS},
+        {"utilization_viewer", COUNTERS},
     };
     xp_json_init(&j, &out->text);
     xp_json_arr(&j);
-    for (size_t i = 0; !p.bad && i < sizeof tools / sizeof tools[0]; i++)
-        if (tools[i].on)
+    for (size_t i = 0; !(has & BAD) && i < sizeof tools / sizeof tools[0]; i++)
+        if ((tools[i].needs & ~has) == 0)
             xp_json_str(&j, tools[i].id);
     xp_json_arr_end(&j);
     return XP_OK;
