@@ -7,13 +7,13 @@
 
 #include "shard/part_open.h"
 #include "shard/tools/facts.h"
+#include "shard/tools/range.h"
 #include "shard/tools/tool.h"
+#include "shard/tools/xprof_lists.h"
 #include "tests/unit/tool_support.h"
 
 #define HOSTS 3
-#ifndef DAMAGES
 #define DAMAGES 40 /* of each partial */
-#endif
 #define US INT64_C(1000000)
 
 static const char *const ids[] = {
@@ -495,11 +495,51 @@ static void foreign_bytes_are_no_partial(void **state)
     }
 }
 
+static void a_list_of_tools_is_a_byte_of_known_bits(void **state)
+{
+    (void)state;
+    struct xp_arena *a = xp_arena_new(NULL);
+    struct xp_error err;
+    struct xp_span both, first = XP_SPAN_LIT("\x04"), none = XP_SPAN_LIT("\0");
+    assert_int_equal(tool_run_tools.merge(first, none, a, &both, &err), XP_OK);
+    assert_true(xp_span_eq(both, first));
+    assert_int_equal(tool_run_tools.merge(first, XP_SPAN_LIT("\xff"), a, &both, &err), XP_INTERNAL);
+    assert_int_equal(tool_run_tools.merge(first, XP_SPAN_LIT("\0\0"), a, &both, &err), XP_INTERNAL);
+    xp_arena_free(a);
+}
+
+static void what_was_seen_of_a_range_travels_and_nothing_else_does(void **state)
+{
+    (void)state;
+    struct range r = {.any = true, .seen = {true, false, true, 1, 2, 3, 4, 5, -6}};
+    struct range_seen seen;
+    struct xp_error err;
+    struct xp_buf b;
+    xp_buf_init(&b, 1024);
+    range_put(&r, &b);
+    xp_buf_str(&b, "rest");
+    struct xp_span s = xp_buf_all(&b);
+    assert_int_equal(range_take(&r, &s, &seen, &err), XP_OK);
+    assert_true(xp_span_eq(s, XP_SPAN_LIT("rest")));
+    assert_true(seen.found && !seen.has_steps && seen.has_events);
+    assert_int_equal(seen.t1_ps, 2);
+    assert_int_equal(seen.end_ps, -6);
+    b.p[0] = 0xff;
+    s = xp_buf_all(&b);
+    assert_int_equal(range_take(&r, &s, &seen, &err), XP_CORRUPT);
+    s = XP_SPAN_LIT("short");
+    assert_int_equal(range_take(&r, &s, &seen, &err), XP_CORRUPT);
+    assert_false(seen.found);
+    xp_buf_fini(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(partials_join_in_any_order),
         cmocka_unit_test(foreign_bytes_are_no_partial),
+        cmocka_unit_test(a_list_of_tools_is_a_byte_of_known_bits),
+        cmocka_unit_test(what_was_seen_of_a_range_travels_and_nothing_else_does),
         cmocka_unit_test(damaged_partials_do_no_harm),
         cmocka_unit_test(damaged_partials_of_a_trace_do_no_harm),
     };
