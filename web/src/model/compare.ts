@@ -1,6 +1,7 @@
 // Two runs side by side. Ops are matched by what they are (module, opcode, shapes, framework op,
 // source line), not by their program's id: a program that was compiled again still matches.
 import type { Cell, Report, Table } from "../api/report";
+import { plural } from "./format";
 import { findColumn } from "./tablemodel";
 import { asNumber, natural, show } from "./units";
 
@@ -231,7 +232,7 @@ export function checkWorkload(a: Report, b: Report, pairs: readonly Pair[]): War
   say("hosts", "Not as many hosts");
   say("cores", "Not as many cores");
   for (const [r, name] of [[a, "A"], [b, "B"]] as const) {
-    if (r.missing_hosts.length) out.push({ severity: "warning", text: `${r.missing_hosts.length} hosts of ${name} could not be read: ${r.missing_hosts.map((h) => h.host).slice(0, 5).join(", ")}.` });
+    if (r.missing_hosts.length) out.push({ severity: "warning", text: `${plural(r.missing_hosts.length, "host")} of ${name} could not be read: ${r.missing_hosts.map((h) => h.host).slice(0, 5).join(", ")}.` });
     if (Number.isNaN(metricOf(r, "steps"))) out.push({ severity: "info", text: `${name} has no steps: whole profiles are compared, not steps. They are alike only if the captures are equally long.` });
   }
   const modules = (side: "a" | "b"): Set<string> => new Set(pairs.flatMap((p) => (p[side]?.module ? [p[side]!.module] : [])));

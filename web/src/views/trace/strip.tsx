@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { asProblem, isAbort, type Problem } from "../../api/client";
 import { asReport, type Report } from "../../api/report";
 import { readTheme } from "../../draw/theme";
-import { count, percent, plural } from "../../model/format";
+import { percent, plural } from "../../model/format";
 import { LEVELS, stripOf, type Strip, type StripRow } from "../../model/strip";
 import { dark } from "../../model/theme";
 import { endOf, type Range } from "../../model/view";
@@ -93,7 +93,7 @@ export function StripPanel({ trace, go }: { trace: Trace; go: (host: string, at:
       <div class="strip-words">
         <b>{plural(s.hosts, "host")}, {plural(s.devices, "device")}</b>
         <span>{pointed.value ? words(pointed.value) : s.verdict}</span>
-        {s.missing.length > 0 && <span class="warn-text" title={s.missing.slice(0, 40).join("\n")}>{count(s.missing.length)} hosts could not be read</span>}
+        {s.missing.length > 0 && <span class="warn-text" title={s.missing.slice(0, 40).join("\n")}>{plural(s.missing.length, "host")} could not be read</span>}
         <a href={`${trace.api.root}device_activity?run=${encodeURIComponent(trace.who.run)}`}>As a table</a>
       </div>
       <div class="strip-picture" style={{ height: `${Math.max(40, rowHeight(s.rows.length) * s.rows.length)}px` }}>
