@@ -187,8 +187,7 @@ int64_t lane_block_begin(const struct lane *l, uint64_t block)
     return lane_block(l, block)->begin_ps;
 }
 
-/* First block whose end is at or after t. */
-static uint64_t find_block(const struct lane *l, int64_t t_ps)
+uint64_t lane_find_block(const struct lane *l, int64_t t_ps)
 {
     uint64_t lo = 0, hi = l->nblocks;
     while (lo < hi) {
@@ -228,7 +227,7 @@ static void seek_view(struct lane_cursor *c, int64_t t_ps)
 void lane_seek(struct lane_cursor *c, const struct lane *l, int64_t t_ps)
 {
     *c = (struct lane_cursor){.lane = l};
-    open_block(c, find_block(l, t_ps));
+    open_block(c, lane_find_block(l, t_ps));
     seek_view(c, t_ps);
     struct lane_event ev;
     struct lane_cursor before = *c;

@@ -160,6 +160,9 @@ size_t lane_sift(const struct lane_cursor *c, const struct lane_sieve *s, int64_
 /* These events, or some of them. */
 void lane_pick(const struct lane_cursor *c, const int64_t *begins, const uint8_t *which, size_t n,
                struct lane_event *ev);
+/* The first block that ends at or after t: events that begin then, or last until then, are in it
+ * and later ones. The number of blocks where there is none. */
+uint64_t lane_find_block(const struct lane *l, int64_t t_ps);
 /* The begin of a block's first event. */
 int64_t lane_block_begin(const struct lane *l, uint64_t block);
 

@@ -1,5 +1,7 @@
 #include "shard/tools/trace_rank.h"
 
+#include "shard/tools/trace_peer.h"
+
 /* The serials of the events that begin in a span of time, half a byte each.
  *
  * All lanes are read side by side, a block at a time, the one whose next block begins first. What
@@ -34,11 +36,11 @@ struct rank_lane {
 
 /* One of several that begin together. */
 struct rank_peer {
-    int64_t end_ps;
-    uint64_t order, at;
+    struct trace_peer key;
     uint64_t ord;
     uint32_t lane;
 };
+_Static_assert(sizeof(struct rank_peer) <= TRACE_PEER_SIZE, "trace_peers_sort has room for one");
 
 struct ranks {
     struct trace_host *h;
@@ -58,22 +60,6 @@ struct ranks {
     int64_t done;                          /* all that begin before are */
     struct vec peers;
 };
-
-/* The first block that may have an event that begins at t. */
-static uint64_t first_block(const struct lane *lane, int64_t t)
-{
-    uint64_t lo = 0, hi = lane_levels(lane) ? lane_nodes(lane, 0) : 0;
-    while (lo < hi) {
-        uint64_t mid = lo + (hi - lo) / 2;
-        struct lane_node n;
-        lane_node_get(lane, 0, mid, &n);
-        if (n.end_ps < t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
 
 /* --- the lane that comes first --- */
 
@@ -147,31 +133,6 @@ static bool is_async(struct ranks *s, struct rank_lane *l, int64_t begin_ps,
     return derive_flow(&l->eye, &de, &flow) && flow.async;
 }
 
-static int peer_order(const void *a, const void *b)
-{
-    const struct rank_peer *x = a, *y = b;
-    if (x->end_ps != y->end_ps)
-        return x->end_ps > y->end_ps ? -1 : 1;
-    if (x->order != y->order)
-        return x->order < y->order ? -1 : 1;
-    return (x->at > y->at) - (x->at < y->at);
-}
-
-static void sort_peers(struct rank_peer *p, size_t n)
-{
-    if (n > 32) {
-        qsort(p, n, sizeof *p, peer_order);
-        return;
-    }
-    for (size_t i = 1; i < n; i++) {
-        struct rank_peer x = p[i];
-        size_t k = i;
-        for (; k && peer_order(&x, &p[k - 1]) < 0; k--)
-            p[k] = p[k - 1];
-        p[k] = x;
-    }
-}
-
 static bool add_peer(struct ranks *s, const struct trace_begin *b)
 {
     const struct rank_block *block = &s->blocks[b->item / LANE_BLOCK];
@@ -182,9 +143,8 @@ static bool add_peer(struct ranks *s, const struct trace_begin *b)
     struct rank_peer *p = vec_push(&s->peers, sizeof *p);
     if (p)
         *p = (struct rank_peer){
-            l->tl->base_ps + ev->end_ps,
-            is_async(s, l, b->begin_ps, ev) ? l->async_order : l->order,
-            ev->at,
+            {l->tl->base_ps + ev->end_ps,
+             is_async(s, l, b->begin_ps, ev) ? l->async_order : l->order, ev->at},
             ev->ord,
             block->lane,
         };
@@ -209,10 +169,10 @@ static bool number(struct ranks *s, const struct trace_begin *b, size_t n)
     struct rank_peer *p = s->peers.p;
     n = s->peers.n;
     if (n)
-        sort_peers(p, n);
+        trace_peers_sort(p, n, sizeof *p);
     for (size_t i = 0; i < n; i++) {
-        bool twin = (i && peer_order(&p[i - 1], &p[i]) == 0) ||
-                    (i + 1 < n && peer_order(&p[i], &p[i + 1]) == 0);
+        bool twin = (i && trace_peer_order(&p[i - 1], &p[i]) == 0) ||
+                    (i + 1 < n && trace_peer_order(&p[i], &p[i + 1]) == 0);
         unsigned z = twin || i >= TRACE_RANK_NONE ? TRACE_RANK_NONE : (unsigned)i;
         put_serial(&s->lanes[p[i].lane].serials[p[i].ord / 2], z << (p[i].ord & 1) * 4);
     }
@@ -306,15 +266,15 @@ static void lane_init(struct ranks *s, uint32_t i, const struct trace_row *row,
 {
     const struct trace_lane *tl = &VEC(s->h->lanes, struct trace_lane)[i];
     struct rank_lane *l = &s->lanes[i];
-    uint64_t device = (uint64_t)row->device << 33;
     bool same = i > row->first_lane && tl[-1].line == tl->line;
+    uint64_t order = same ? l[-1].order : trace_peer_place(row->device, i);
     *l = (struct rank_lane){
         .tl = tl,
         .serials = x->serials,
-        .block = first_block(tl->lane, trace_add(s->from, -tl->base_ps)),
+        .block = lane_find_block(tl->lane, trace_add(s->from, -tl->base_ps)),
         .nblocks = lane_levels(tl->lane) ? lane_nodes(tl->lane, 0) : 0,
-        .order = same ? l[-1].order : device | i,
-        .async_order = device | UINT64_C(1) << 32 | tl->line,
+        .order = order,
+        .async_order = trace_peer_async(order, tl->line),
         .may_hide = row->may_hide,
         .may_async = row->may_async,
         .counter = row->counter,
@@ -499,7 +459,7 @@ static bool find_in(struct find *f, uint32_t i, struct trace_event *e, bool *fou
         k->n = 0;
     }
     uint64_t n = lane_levels(tl->lane) ? lane_nodes(tl->lane, 0) : 0;
-    uint64_t b = first_block(tl->lane, t);
+    uint64_t b = lane_find_block(tl->lane, t);
     for (int looked = 0; b < n && looked < BLOCKS_LOOKED && !*found; b++, looked++) {
         struct lane_node node;
         lane_node_get(tl->lane, 0, b, &node);

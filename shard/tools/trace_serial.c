@@ -1,4 +1,5 @@
 #include "shard/tools/trace_merge.h"
+#include "shard/tools/trace_peer.h"
 #include "shard/tools/trace_rank.h"
 
 /* Serials: the answered events meet all events of the host that begin with one of them. Begins
@@ -9,21 +10,18 @@
 #define TOGETHER_MAX 64 /* answered events of one begin that are counted for one by one */
 
 struct peer {
+    struct trace_peer key;
     uint32_t group; /* which begin */
-    uint32_t row;
-    int64_t end_ps;
-    uint64_t at;
-    uint32_t name, line;
-    bool async, answered;
+    uint32_t row, name, line;
+    bool answered;
 };
+_Static_assert(sizeof(struct peer) <= TRACE_PEER_SIZE, "trace_peers_sort has room for one");
 
 /* An answered event that is looked for: what it is compared by. */
 struct asked {
-    int64_t end_ps;
-    uint64_t at;
+    struct trace_peer key;
     uint32_t item; /* in host->events */
     uint32_t line, serial;
-    bool async;
 };
 
 struct serials {
@@ -32,9 +30,9 @@ struct serials {
     int64_t *begins; /* ascending, distinct */
     size_t nbegins;
     struct lane_sieve sieve;
-    struct asked *by; /* by begin */
-    uint32_t *first;  /* of each begin, in `by` */
-    uint32_t *row_of; /* of each line */
+    struct asked *by;   /* by begin */
+    uint32_t *first;    /* of each begin, in `by` */
+    uint64_t *order_of; /* of each line, of its events that are not asynchronous */
     bool gather;
     struct vec peers;
     struct derive_eye *eyes; /* one a line, looked with when needed */
@@ -50,33 +48,30 @@ static struct derive_eye *eye_of(struct serials *s, uint32_t line)
     return &s->eyes[line];
 }
 
-static int peer_order(const void *a, const void *b, void *ctx)
+static uint64_t order_of(struct serials *s, uint32_t line, bool async)
 {
-    const struct peer *x = a, *y = b;
-    struct serials *s = ctx;
-    if (x->group != y->group)
-        return x->group < y->group ? -1 : 1;
-    if (x->end_ps != y->end_ps)
-        return x->end_ps > y->end_ps ? -1 : 1;
-    const struct trace_row *rows = s->h->rows.p;
-    if (rows[x->row].device != rows[y->row].device)
-        return rows[x->row].device < rows[y->row].device ? -1 : 1;
-    if (x->async != y->async)
-        return x->async ? 1 : -1;
-    if (!x->async && x->row != y->row)
-        return x->row < y->row ? -1 : 1;
-    if (x->line != y->line)
-        return x->line < y->line ? -1 : 1;
-    return (x->at > y->at) - (x->at < y->at);
+    return async ? trace_peer_async(s->order_of[line], line) : s->order_of[line];
 }
 
-static bool is_async(struct serials *s, const struct trace_row *row, const struct peer *p,
-                     int64_t begin_ps)
+/* Only now is it looked whether the event is asynchronous. */
+static void set_order(struct serials *s, struct peer *p)
 {
-    struct derive_event ev = {begin_ps, p->end_ps, p->at, p->name};
+    const struct trace_row *row = &VEC(s->h->rows, struct trace_row)[p->row];
+    struct derive_event ev = {s->begins[p->group], p->key.end_ps, p->key.at, p->name};
     struct derive_flow flow;
-    return row->counter ||
-           (row->may_async && derive_flow(eye_of(s, p->line), &ev, &flow) && flow.async);
+    bool async = row->counter ||
+                 (row->may_async && derive_flow(eye_of(s, p->line), &ev, &flow) && flow.async);
+    p->key.order = order_of(s, p->line, async);
+}
+
+static struct peer peer_of(const struct trace_lane *tl, const struct lane_event *ev, uint32_t row,
+                           size_t group)
+{
+    return (struct peer){.key = {.end_ps = tl->base_ps + ev->end_ps, .at = ev->at},
+                         .group = (uint32_t)group,
+                         .row = row,
+                         .name = ev->name,
+                         .line = tl->line};
 }
 
 /* The first begin at or after t, from `from` on. */
@@ -116,21 +111,9 @@ static bool add_peer(struct serials *s, uint32_t r, const struct trace_lane *tl,
     struct peer *p = vec_push(&s->peers, sizeof *p);
     if (!p)
         return false;
-    *p = (struct peer){(uint32_t)group, r,    tl->base_ps + ev->end_ps, ev->at, ev->name, tl->line,
-                       false,           false};
-    p->async = is_async(s, row, p, s->begins[group]);
+    *p = peer_of(tl, ev, r, group);
+    set_order(s, p);
     return true;
-}
-
-/* The first block that may have an event at `begin_ps`. */
-static uint64_t first_block(const struct trace_lane *tl, int64_t begin_ps)
-{
-    struct lane_cursor c;
-    int64_t t;
-    if (__builtin_sub_overflow(begin_ps, tl->base_ps, &t) || t == INT64_MIN)
-        return 0;
-    lane_seek(&c, tl->lane, t - 1);
-    return c.ord / LANE_BLOCK;
 }
 
 /* The first block from *b on that begins no later than the begin it may hold, *k; false: none. */
@@ -147,25 +130,6 @@ static bool next_block(const struct serials *s, const struct trace_lane *tl, uin
     return false;
 }
 
-/* Is the event before the answered one, of the same begin? */
-static bool precedes(struct serials *s, const struct peer *p, const struct asked *e)
-{
-    if (p->end_ps != e->end_ps)
-        return p->end_ps > e->end_ps;
-    const struct trace_row *rows = s->h->rows.p;
-    uint32_t row = s->row_of[e->line];
-    if (rows[p->row].device != rows[row].device)
-        return rows[p->row].device < rows[row].device;
-    bool async = is_async(s, &rows[p->row], p, s->begins[p->group]);
-    if (async != e->async)
-        return !async;
-    if (!async && p->row != row)
-        return p->row < row;
-    if (p->line != e->line)
-        return p->line < e->line;
-    return p->at < e->at;
-}
-
 static void count_peer(struct serials *s, uint32_t r, const struct trace_lane *tl,
                        const struct lane_event *ev, size_t group)
 {
@@ -173,12 +137,17 @@ static void count_peer(struct serials *s, uint32_t r, const struct trace_lane *t
     if (VEC(h->rows, struct trace_row)[r].may_hide &&
         trace_hidden(h, &h->d->lines[tl->line], ev->name))
         return;
-    struct peer p = {(uint32_t)group, r,    tl->base_ps + ev->end_ps, ev->at, ev->name, tl->line,
-                     false,           false};
+    struct peer p = peer_of(tl, ev, r, group);
+    bool ordered = false;
     for (uint32_t i = s->first[group]; i < s->first[group + 1]; i++) {
         struct asked *e = &s->by[i];
-        bool itself = e->at == p.at && e->line == p.line && e->end_ps == p.end_ps;
-        e->serial += !itself && precedes(s, &p, e);
+        bool same_end = e->key.end_ps == p.key.end_ps;
+        if (same_end && e->key.at == p.key.at && e->line == p.line)
+            continue;
+        if (same_end && !ordered)
+            set_order(s, &p);
+        ordered |= same_end;
+        e->serial += trace_peer_order(&p.key, &e->key) < 0;
     }
 }
 
@@ -297,7 +266,8 @@ static bool all_peers(struct serials *s)
     bool ok = at;
     for (size_t i = 0; ok && s->nbegins && i < s->h->lanes.n; i++)
         if (lane_levels(lanes[i].lane))
-            at[i].block = first_block(&lanes[i], s->begins[0]);
+            at[i].block =
+                lane_find_block(lanes[i].lane, trace_add(s->begins[0], -lanes[i].base_ps));
     for (size_t until = 0; ok && until < s->nbegins && !out_cancelled(s->out);) {
         until = s->nbegins - until > SLICE ? until + SLICE : s->nbegins;
         for (uint32_t r = (uint32_t)s->h->rows.n; ok && r-- > 0;)
@@ -332,22 +302,8 @@ static bool bucket(struct serials *s, uint32_t **first)
 
 static bool is_peer(const struct peer *p, const struct trace_event *e)
 {
-    return p->at == e->at && p->line == e->line && p->end_ps == e->end_ps && p->name == e->name;
-}
-
-static void sort_peers(struct serials *s, struct peer *p, uint32_t n)
-{
-    if (n > 32) {
-        qsort_r(p, n, sizeof *p, peer_order, s);
-        return;
-    }
-    for (uint32_t i = 1; i < n; i++) {
-        struct peer x = p[i];
-        uint32_t k = i;
-        for (; k && peer_order(&x, &p[k - 1], s) < 0; k--)
-            p[k] = p[k - 1];
-        p[k] = x;
-    }
+    return p->key.at == e->at && p->line == e->line && p->key.end_ps == e->end_ps &&
+           p->name == e->name;
 }
 
 static void settle(struct serials *s, const uint32_t *first)
@@ -356,7 +312,7 @@ static void settle(struct serials *s, const uint32_t *first)
     struct trace_event *ev = s->h->events.p;
     for (size_t g = 0; g < s->nbegins; g++) {
         uint32_t n = first[g + 1] - first[g];
-        sort_peers(s, p + first[g], n);
+        trace_peers_sort(p + first[g], n, sizeof *p);
         for (uint32_t i = s->first[g]; i < s->first[g + 1]; i++) {
             struct trace_event *e = &ev[s->by[i].item];
             e->serial = TRACE_SERIAL_MAX + 1; /* the others are lost */
@@ -372,7 +328,7 @@ static void settle(struct serials *s, const uint32_t *first)
 
 static bool same_event(const struct asked *a, const struct asked *b)
 {
-    return a->line == b->line && a->at == b->at && a->end_ps == b->end_ps;
+    return a->line == b->line && a->key.at == b->key.at && a->key.end_ps == b->key.end_ps;
 }
 
 /* After counting: events that nothing tells apart follow each other. */
@@ -402,13 +358,14 @@ static bool serials_init(struct serials *s)
 {
     s->eyes = malloc((s->h->d->nlines + 1) * sizeof *s->eyes);
     s->looked = calloc(s->h->d->nlines + 1, sizeof *s->looked);
-    s->row_of = calloc(s->h->d->nlines + 1, sizeof *s->row_of);
-    if (!s->eyes || !s->looked || !s->row_of)
+    s->order_of = calloc(s->h->d->nlines + 1, sizeof *s->order_of);
+    if (!s->eyes || !s->looked || !s->order_of)
         return false;
     for (uint32_t r = 0; r < s->h->rows.n; r++) {
         const struct trace_row *row = &VEC(s->h->rows, struct trace_row)[r];
-        for (uint32_t i = 0; i < row->nlanes; i++)
-            s->row_of[VEC(s->h->lanes, struct trace_lane)[row->first_lane + i].line] = r;
+        for (uint32_t i = row->first_lane + row->nlanes; i-- > row->first_lane;)
+            s->order_of[VEC(s->h->lanes, struct trace_lane)[i].line] =
+                trace_peer_place(row->device, i);
     }
     return true;
 }
@@ -419,7 +376,7 @@ static void serials_fini(struct serials *s)
     free(s->sieve.words);
     free(s->by);
     free(s->first);
-    free(s->row_of);
+    free(s->order_of);
     free(s->eyes);
     free(s->looked);
     vec_free(&s->peers);
@@ -461,7 +418,8 @@ static void group(struct serials *s, const uint32_t *sorted, size_t n)
     size_t most = 0;
     for (size_t i = 0; i < n; i++) {
         const struct trace_event *e = &ev[sorted[i]];
-        s->by[i] = (struct asked){e->end_ps, e->at, sorted[i], e->line, 0, e->track != 0};
+        s->by[i] = (struct asked){
+            {e->end_ps, order_of(s, e->line, e->track != 0), e->at}, sorted[i], e->line, 0};
         if (!i || e->begin_ps != s->begins[s->nbegins - 1]) {
             s->first[s->nbegins] = (uint32_t)i;
             s->begins[s->nbegins++] = e->begin_ps;
@@ -544,7 +502,7 @@ enum xp_status trace_events_at(struct trace_host *h, int64_t begin_ps, struct ve
             ok = instant_lane(&s, r, &VEC(h->lanes, struct trace_lane)[row->first_lane + i]);
     }
     if (ok && s.peers.n)
-        qsort_r(s.peers.p, s.peers.n, sizeof(struct peer), peer_order, &s);
+        trace_peers_sort(s.peers.p, s.peers.n, sizeof(struct peer));
     for (size_t i = 0; ok && i < s.peers.n; i++) {
         const struct peer *p = &VEC(s.peers, struct peer)[i];
         const struct trace_row *row = &VEC(h->rows, struct trace_row)[p->row];
@@ -553,12 +511,12 @@ enum xp_status trace_events_at(struct trace_host *h, int64_t begin_ps, struct ve
         if (!e)
             break;
         *e = (struct trace_event){.begin_ps = begin_ps,
-                                  .end_ps = p->end_ps,
-                                  .at = p->at,
+                                  .end_ps = p->key.end_ps,
+                                  .at = p->key.at,
                                   .name = p->name,
                                   .line = p->line,
                                   .serial = (uint32_t)i};
-        if (p->async) {
+        if (trace_peer_is_async(p->key.order)) {
             struct derive_event de = trace_derive_event(e);
             e->track = trace_track_of(h, row->device, row->counter ? TRACE_COUNTER : TRACE_ASYNC,
                                       derive_event_name(eye_of(&s, p->line), &de, NULL)) +

@@ -79,22 +79,6 @@ void trace_stream_pick(struct trace_stream *s)
     s->now = s->lanes[best].n ? &s->lanes[best] : NULL;
 }
 
-/* The first block that may have an event that ends at or after `t`. */
-static uint64_t first_block(const struct trace_stream_lane *l, int64_t t)
-{
-    uint64_t lo = 0, hi = l->nblocks;
-    while (lo < hi) {
-        uint64_t mid = lo + (hi - lo) / 2;
-        struct lane_node n;
-        lane_node_get(l->events, 0, mid, &n);
-        if (l->lane->base_ps + n.end_ps < t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
 bool trace_stream_open(struct trace_stream *s, const struct trace_host *h, uint32_t r,
                        const struct trace_window *win)
 {
@@ -122,7 +106,9 @@ bool trace_stream_open(struct trace_stream *s, const struct trace_host *h, uint3
             l->ords = sieve->ords;
         }
         l->nblocks = lane_levels(l->events) ? lane_nodes(l->events, 0) : 0;
-        l->block = win ? first_block(l, win->begin_ps) : 0;
+        l->block = 0;
+        if (win)
+            l->block = lane_find_block(l->events, trace_add(win->begin_ps, -l->lane->base_ps));
         trace_stream_load(s, l);
     }
     if (row->nlanes)
