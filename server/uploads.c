@@ -224,10 +224,12 @@ static enum xp_status check_share(const struct uploads *u, const char *by, uint6
         }
     if (!u->config.shares || (n < UPLOADS_SHARE && !would_exceed(have, bytes, u->config.limit)))
         return XP_OK;
-    return xp_fail(err, XP_BUSY, 0,
-                   "you keep %zu uploaded files with %llu bytes here already, and may keep %d with "
-                   "%llu: remove one, or wait until one expires",
-                   n, (unsigned long long)have, UPLOADS_SHARE, (unsigned long long)u->config.limit);
+    return xp_fail(
+        err, XP_BUSY, 0,
+        "you keep %zu uploaded file%s with %llu bytes here already, and may keep %d with "
+        "%llu: remove one, or wait until one expires",
+        n, n == 1 ? "" : "s", (unsigned long long)have, UPLOADS_SHARE,
+        (unsigned long long)u->config.limit);
 }
 
 static enum xp_status check_size(const struct uploads *u, uint64_t bytes, struct xp_error *err)

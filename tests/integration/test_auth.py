@@ -377,7 +377,7 @@ def test_who_announces_much_takes_no_place_of_others(server, idp):
         head = dict(bearer(idp.token(ANN)), **{'content-type': 'application/json'})
         return server.request('POST', '/p/a/api/v1/uploads', head, json.dumps({'name': 'x', 'bytes': size}))
     made = begin(512 << 20).json()['run']
-    daemon.sentence(begin(1), 503, 'busy', 'you keep 1 uploaded file')
+    daemon.sentence(begin(1), 503, 'busy', 'you keep 1 uploaded file with')
     head = dict(bearer(idp.token(ANN)), **{'x-xprofd': '1'})
     assert server.request('DELETE', '/p/a/api/v1/uploads?run=' + made, head).status == 204
 

@@ -234,7 +234,7 @@ static void maker_has_a_share_and_takes_the_place_of_nobody_else(void **state)
     assert_int_equal(begin_as(u, bob, LIMIT, &s, &err), XP_OK);
     assert_int_equal(begin_as(u, WHO, LIMIT - 1, &s, &err), XP_OK);
     assert_int_equal(begin_as(u, WHO, 2, &s, &err), XP_BUSY);
-    assert_non_null(strstr(err.text, "you keep 1 uploaded files with 999 bytes"));
+    assert_non_null(strstr(err.text, "you keep 1 uploaded file with 999 bytes"));
     assert_int_equal(begin_as(u, WHO, 1, &s, &err), XP_OK);
     uploads_free(u);
     u = uploads_new(&config);
