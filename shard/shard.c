@@ -712,6 +712,12 @@ static enum xp_work_next map_host(void *ctx)
     return XP_WORK_DONE;
 }
 
+/* Loads that were given up end at their next step, unless the system has put their thread aside. */
+static void let_others_end(int tries)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 1000000L << tries}, NULL);
+}
+
 /* There was no room for the object beside those that are asked for as well: it is asked for again
  * after them, and from then on there is one at a time. False: that was tried. */
 static bool try_later(struct call *c)
@@ -721,6 +727,8 @@ static bool try_later(struct call *c)
         return false;
     cache_put(c->handles[i]);
     c->handles[i] = NULL;
+    if (c->refused > (int)ahead(c))
+        let_others_end(c->refused - (int)ahead(c));
     memmove(&c->list[c->waiting], &c->list[c->waiting + 1], (last - c->waiting) * sizeof *c->list);
     c->list[last] = (uint32_t)i;
     c->opened = last;

@@ -140,7 +140,7 @@ static void a_glance_at_many_hosts_needs_the_room_of_one(void **state)
     (void)state;
     struct fixture f;
     struct xp_buf bytes = profile(2, 20000);
-    set_up(&f, xp_buf_all(&bytes), 5 << 19);
+    set_up(&f, xp_buf_all(&bytes), 3 << 20);
     struct shard_request req = {.op = SHARD_RUN_TOOLS, .objects = f.objects, .nobjects = HOSTS};
     struct shard_answer a = ask(&f, &req);
     assert_int_equal(a.error.status, XP_OK);
