@@ -518,6 +518,7 @@ static enum xp_work_next run_call(void *ctx)
 
 static void go_on(struct call *c);
 static void on_ready(void *ctx, enum xp_status status, const struct xp_error *err);
+static bool try_later(struct call *c);
 
 /* Does a report go on without a host that fails so? Not when it would succeed a moment later. */
 static bool may_miss(const struct call *c, enum xp_status status)
@@ -695,6 +696,8 @@ static enum xp_work_next map_host(void *ctx)
     enum xp_status status = map_and_merge(c, a, &err);
     xp_arena_free(a);
     c->spent_ns += xp_thread_cpu_ns() - began;
+    if (status == XP_BUSY && c->handles[at(c)] && try_later(c))
+        return XP_WORK_DONE; /* what is loaded ahead took the room that the look needs */
     if (is_report(c))
         status = note_host(c, status, &err);
     if (status != XP_OK) {
