@@ -4,7 +4,8 @@
  *      "project":"vision","outcome":"ok","detail":"...","address":"192.0.2.7"}
  *
  * What is told: signing in and out, refusals of a right, changes of the project table, captures,
- * share links made, opened, revoked, uploads made and removed. Never in it: tokens, cookies, codes, keys.
+ * share links made, opened, revoked, uploads made and removed. Never in it: tokens, cookies, codes,
+ * keys.
  *
  * Threads    Any. A line is one write; a file that cannot be written to is said once in the log.
  */
