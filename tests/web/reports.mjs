@@ -42,6 +42,7 @@ export function everything({ name = (i) => `name ${i}`, tool = "overview_page", 
       metric("steps", "Steps", "count", 12), metric("cores", "Cores", "count", 4), metric("hosts", "Hosts", "count", 2), metric("device_type", "Device", "", name(2)),
       metric("mxu_utilization", "FLOP utilization", "fraction", 0.41), metric("hbm_utilization", "HBM utilization", "fraction", 1.2, { note: "above 100 %" }),
       metric("peak_flop_rate", "Peak FLOP rate", "flop/s", 918e12), metric("peak_hbm_rate", "Peak HBM bandwidth", "bytes/s", 1640e9), metric("peak_memory", "Peak memory", "bytes", null),
+      metric("clock_offset", "Clock offset", "ps", null),
     ],
     tables: [
       opTable(rows, () => 1, name),

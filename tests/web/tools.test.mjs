@@ -107,7 +107,9 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     await page.goto(`${base}overview_page?run=${PLAIN}`);
     await ready(page);
     assert.match(await page.locator(".verdict").innerText(), /Input bound/);
-    assert.equal(await page.locator(".tile").count(), 6); // hosts, cores and device stand in the line above
+    assert.equal(await page.locator(".tile").count(), 4); // those of the environment stand together
+    const environment = await page.locator(".environment").innerText();
+    assert.match(environment, /Hosts\s+2\s+w-0, w-1[\s\S]*Cores\s+4[\s\S]*Device\s+name 2[\s\S]*Peak FLOP rate\s+918\.0 T[\s\S]*Clock offset\s+n\/a\s+not in the profile: capture/);
     assert.match(await page.locator(".unknown").innerText(), /Peak memory[\s\S]*n\/a not in the profile: capture with the host tracer/);
     assert.match(await page.locator('[data-metric="step_time_mean"]').innerText(), /12\.35 ms[\s\S]*11\.00 ms to 16\.00 ms[\s\S]*most on/);
     await page.click('[data-metric="steps"] .define');
@@ -282,6 +284,20 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     const at = new URL(page.url()).searchParams;
     assert.equal(at.get("q"), "copy.2");
     assert.equal(at.get("host"), "w-0");
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("a kernel of a GPU and an operation of the framework are found in the timeline, too", { skip: !realProfile("synth_gpu_train", "gpu-0") && "the sample is not there" }, async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    for (const [tool, row, name] of [["kernel_stats", "sm80_xmma_gemm_f16f16_f16f32", "sm80_xmma_gemm_f16f16_f16f32"], ["framework_op_stats", "train/conv/Conv2D", "Conv2D"]]) {
+      await page.goto(`${base}${tool}?run=synth_gpu_train`);
+      await ready(page);
+      await page.locator(".data tr", { hasText: row }).first().locator(".go").click();
+      await page.waitForSelector(".drawing canvas");
+      assert.equal(new URL(page.url()).searchParams.get("q"), name);
+      await waitFor(`${name} is found`, async () => /[1-9]\d*$/.test(await page.locator(".search output").textContent()));
+    }
     assert.deepEqual(await check(), []);
     await close();
   });

@@ -187,7 +187,7 @@ const SAID = new Set(["hosts", "cores", "device_type"]);
 function ReportView({ report: r, s, root, tool, size, all }: { report: Report; s: ToolUrl; root: string; tool: Tool; size: number; all: (() => void) | undefined }) {
   const special = specials[tool.id];
   const p: PartProps = { report: r, s, root };
-  const metrics = r.metrics.filter((m) => !SAID.has(m.id));
+  const metrics = r.metrics.filter((m) => !SAID.has(m.id) && !special?.elsewhere?.(m.id));
   const known = metrics.filter((m) => m.value !== null);
   const unknown = metrics.filter((m) => m.value === null);
   // Where figures are what one comes for they are large; elsewhere they leave the room to the rest.

@@ -5,6 +5,7 @@ import type { ToolUrl } from "../../model/toolurl";
 import { setArg } from "./state";
 import type { PartProps } from "./parts";
 import { BufferControls, BuffersPart } from "./buffers";
+import { EnvironmentPart, isEnvironment } from "./environment";
 import { FindingsPart, findingsOf, TopFindings } from "./findings";
 import { GraphControls, GraphPart, graphTables } from "./graph";
 import { programArgument } from "./modules";
@@ -18,6 +19,7 @@ export interface Special {
   top?: (p: PartProps) => ComponentChildren; // below the tiles
   afterSeries?: (p: PartProps) => ComponentChildren;
   figuresLast?: boolean;
+  elsewhere?: (id: string) => boolean; // figures that one of its own parts shows
   tables?: (r: Report) => Table[];
   series?: (r: Report) => Series[];
   treeTitle?: (s: ToolUrl) => string;
@@ -52,7 +54,7 @@ export function Choice({ name, label, value, options }: { name: string; label: s
 const GROUPS = [["category", "Category"], ["program", "Program"], ["scope", "Name scope"]] as const;
 
 export const specials: Record<string, Special | undefined> = {
-  overview_page: { afterSeries: (p) => <TopFindings {...p} /> },
+  overview_page: { afterSeries: (p) => <><TopFindings {...p} /><EnvironmentPart {...p} /></>, elsewhere: isEnvironment },
   op_profile: {
     controls: ({ s }) => <div class="controls"><Choice name="group_by" label="Group by" value={s.args["group_by"] || "category"} options={GROUPS} /></div>,
     treeTitle: (s) => `Ops by ${(GROUPS.find(([v]) => v === s.args["group_by"]) ?? GROUPS[0])[1].toLowerCase()}`,

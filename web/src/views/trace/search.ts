@@ -13,6 +13,7 @@ export class Search {
   readonly problem = signal<Problem | null>(null);
   private abort = new AbortController();
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private lines: { derived?: string } = {}; // in which the hits are: recorded ones, or derived ones, too
 
   constructor(private readonly api: Api, private readonly who: { run: string; host: string }) {}
 
@@ -43,7 +44,7 @@ export class Search {
     const { signal: stopped } = this.abort;
     this.busy.value = true;
     try {
-      const got = await this.api.json<SearchAnswer>("search", { ...this.who, q: this.text.peek(), limit: LIMIT }, stopped);
+      const got = await this.find(stopped);
       this.answer.value = got;
       if (got.loading) this.timer = setTimeout(() => void this.ask(), 1000);
     } catch (e) {
@@ -54,13 +55,29 @@ export class Search {
     this.busy.value = false;
   }
 
+  /** An op of the framework has events in derived lines only: they are looked through when no other has any. */
+  private async find(stopped: AbortSignal): Promise<SearchAnswer> {
+    const query = { ...this.who, q: this.text.peek(), limit: LIMIT };
+    this.lines = {};
+    const got = await this.api.json<SearchAnswer>("search", query, stopped);
+    if (got.total > 0 || got.loading) return got;
+    try {
+      const made = await this.api.json<SearchAnswer>("search", { ...query, derived: "1" }, stopped);
+      this.lines = { derived: "1" };
+      return made;
+    } catch (e) {
+      if (isAbort(e)) throw e;
+      return got; // from some profiles no lines are derived
+    }
+  }
+
   /** The next list of hits, behind the last one shown. */
   async more(): Promise<void> {
     const have = this.answer.peek();
     const last = have?.hits[have.hits.length - 1];
     if (!have || !last || !have.more) return;
     const got = await this.api.json<SearchAnswer>("search", {
-      ...this.who, q: have.q, limit: LIMIT, after: big(last.begin_ps), after_id: big(last.id), dir: "next",
+      ...this.who, ...this.lines, q: have.q, limit: LIMIT, after: big(last.begin_ps), after_id: big(last.id), dir: "next",
     }, this.abort.signal);
     if (this.answer.peek() === have) this.answer.value = { ...have, hits: [...have.hits, ...got.hits], more: got.more };
   }
@@ -71,7 +88,7 @@ export class Search {
     if (q.trim() === "") return null;
     const ask = async (from: bigint, fromId: string | undefined): Promise<Hit | undefined> =>
       (await this.api.json<SearchAnswer>("search", {
-        ...this.who, q, limit: 1, after: from, after_id: fromId, dir: dir > 0 ? "next" : "prev",
+        ...this.who, ...this.lines, q, limit: 1, after: from, after_id: fromId, dir: dir > 0 ? "next" : "prev",
       }, this.abort.signal)).hits[0];
     return (await ask(after, id ?? undefined)) ?? (await ask(dir > 0 ? ends.first - 1n : ends.last + 1n, undefined)) ?? null;
   }
