@@ -14,13 +14,13 @@ const block = (field, body) => Buffer.concat([varint((field << 3) | 2), varint(b
 const text = (field, value) => block(field, Buffer.from(value));
 const entry = (field, id, body) => block(field, Buffer.concat([int(1, id), block(2, body)]));
 
-/** events: [name id, begin ps, duration ps, argument or undefined] */
+/** events: [name id, begin ps, duration ps, argument or undefined; a number: the flow they belong to] */
 function line(id, name, events) {
   return block(3, Buffer.concat([
     int(1, id), text(2, name),
     ...events.map(([meta, begin, duration, argument]) => block(4, Buffer.concat([
       int(1, meta), int(2, begin), int(3, duration),
-      ...(argument === undefined ? [] : [block(4, Buffer.concat([int(1, 1), text(5, argument)]))]),
+      ...(argument === undefined ? [] : [block(4, Buffer.concat([int(1, 1), typeof argument === "bigint" ? int(3, argument) : text(5, argument)]))]),
     ]))),
   ]));
 }
@@ -64,6 +64,17 @@ export function hostileProfile() {
 export function scopedProfile(n = 300) {
   const ops = Array.from({ length: n }, (_, i) => [1 + (i % 2), i * 1_000_000, 900_000, `jit(f)/layer${Math.floor(i / 30)}/${["dot", "add"][i % 2]}:`]);
   return plane(1, "/device:TPU:0", ["fusion.1", "add.2"], [{ name: "XLA Ops", events: ops }], "tf_op");
+}
+
+/** Calls of the host, each of which launches an operation of the device later. */
+export function linkedProfile(n = 20) {
+  const flow = (i, direction) => (BigInt(i + 1) << 2n) | direction;
+  const calls = Array.from({ length: n }, (_, i) => [1, i * 10_000_000, 1_000_000, flow(i, 2n)]);
+  const ops = Array.from({ length: n }, (_, i) => [1, i * 10_000_000 + 4_000_000, 5_000_000, flow(i, 1n)]);
+  return Buffer.concat([
+    plane(1, "/device:TPU:0", ["fusion.1"], [{ name: "XLA Ops", events: ops }], "flow"),
+    plane(2, "/host:CPU", ["launch"], [{ name: "python", events: calls }], "flow"),
+  ]);
 }
 
 /** Many devices with one event each. */

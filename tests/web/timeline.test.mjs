@@ -7,7 +7,7 @@ import { join } from "node:path";
 import {
   api, inkOf, Logdir, missing, openPage, realProfile, shots, startBrowser, startServer, waitFor, windowOf,
 } from "./harness.mjs";
-import { hostileProfile, manyProfile, MARKUP, plainProfile, scopedProfile } from "./profile.mjs";
+import { hostileProfile, linkedProfile, manyProfile, MARKUP, plainProfile, scopedProfile } from "./profile.mjs";
 
 const reason = missing();
 const real = realProfile("tpu_v6e_inference", "host0");
@@ -34,6 +34,7 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     logdir.add(HOSTILE_RUN, "host0", hostileProfile());
     logdir.add("many", "host-0", manyProfile(30_000));
     logdir.add("scoped", "host-0", scopedProfile());
+    logdir.add("linked", "host-0", linkedProfile());
     server = await startServer(logdir.path);
     browser = await startBrowser();
     base = `${server.url}/p/local/`;
@@ -104,7 +105,7 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     await page.waitForSelector(".runs a");
     assert.equal(page.url(), base);
     const names = await page.locator(".runs tbody th").allTextContents();
-    assert.deepEqual([...names].sort(), ["2026_01_30_09_00_00", RUN, "damaged", "many", "noise", "nothing", "scoped", HOSTILE_RUN].sort());
+    assert.deepEqual([...names].sort(), ["2026_01_30_09_00_00", RUN, "damaged", "linked", "many", "noise", "nothing", "scoped", HOSTILE_RUN].sort());
     assert.ok(names.indexOf(RUN) < names.indexOf("2026_01_30_09_00_00"), "newest first");
     await page.screenshot({ path: join(shots, "runs-light.png") });
     await page.click(`.runs a:text-is("${RUN}")`);
@@ -258,6 +259,26 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     const now = await waitFor("moved", () => windowOf(page)[0] !== t0 && windowOf(page));
     const expected = ((t1 - t0) * 200) / box.width;
     assert.ok(Math.abs(now[0] - t0 - expected) < expected * 0.02, `${now[0] - t0} for ${expected}`);
+
+    // On the map a drag chooses what is in view, and one that begins there moves it.
+    await page.keyboard.press("0");
+    await waitFor("the whole session", () => windowOf(page) === null);
+    const map = await page.locator(".minimap canvas").boundingBox();
+    const drag = async (from, to) => {
+      await page.mouse.move(map.x + from * map.width, map.y + map.height / 2);
+      await page.mouse.down();
+      await page.mouse.move(map.x + to * map.width, map.y + map.height / 2, { steps: 4 });
+      await page.mouse.up();
+    };
+    await drag(0.25, 0.5);
+    const length = tracks.end_ps - tracks.begin_ps;
+    const near = (got, share) => Math.abs(got / length - share) < 0.02;
+    const painted = await waitFor("a quarter is in view", () => windowOf(page));
+    assert.ok(near(painted[0] - tracks.begin_ps, 0.25) && near(painted[1] - painted[0], 0.25), String(painted));
+    await drag(0.3, 0.4);
+    const dragged = await waitFor("it is moved", () => windowOf(page)[0] !== painted[0] && windowOf(page));
+    assert.ok(near(dragged[0] - painted[0], 0.1), String(dragged));
+    assert.ok(Math.abs(dragged[1] - dragged[0] - (painted[1] - painted[0])) < length * 1e-6, "as long as it was");
     assert.deepEqual(await check(), []);
     await close();
   });
@@ -273,6 +294,11 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     assert.equal(durations, `${e.duration_ps} ps`);
     const rows = await page.locator(".args tr th").allTextContents();
     assert.deepEqual(rows.filter(Boolean), e.args.map((a) => a.name));
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.click('[title="Copy the event as text"]');
+    await page.waitForSelector('[title="Copy the event as text"]:has-text("copied")');
+    const copied = (await page.evaluate(() => navigator.clipboard.readText())).split("\n");
+    assert.deepEqual(copied.slice(0, 3), [e.name, `duration\t${e.duration_ps} ps`, `begin\t${e.begin_ps} ps`]);
     await page.screenshot({ path: join(shots, "event-light.png") });
     const number = e.args.find((a) => /int|double/.test(a.type) && a.value !== null && !a.name.startsWith("_"));
     if (number) {
@@ -314,6 +340,61 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     assert.ok(t0 < e.begin_ps && t1 > e.begin_ps + e.duration_ps);
     assert.deepEqual(await check(), []);
     await close();
+  });
+
+  test("what an event is linked to is an arrow, and its link leads to the other end", async () => {
+    const at = { run: "linked", host: "host-0" };
+    const [call] = (await api(server.url, "search", { ...at, q: "launch", limit: 1 })).hits;
+    const { flows } = await api(server.url, "event", { ...at, id: call.id });
+    assert.equal(flows.length, 1);
+    const { page, check, close } = await open(`${base}trace?run=linked&host=host-0&t=0..10000000&sel=${call.id}`);
+    /** Pixels of exactly the colour that flows have: the head of an arrow is full of it. */
+    const arrow = () => page.evaluate(() => {
+      const canvas = document.querySelector(".drawing canvas");
+      const g = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+      g.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--flow").trim();
+      g.fillRect(0, 0, 1, 1);
+      const [r, green, b] = g.getImageData(0, 0, 1, 1).data;
+      g.drawImage(canvas, 0, 0);
+      const { data } = g.getImageData(0, 0, canvas.width, canvas.height);
+      let n = 0;
+      for (let i = 0; i < data.length; i += 4) n += data[i] === r && data[i + 1] === green && data[i + 2] === b;
+      return n;
+    });
+    await waitFor("an arrow is drawn", async () => (await arrow()) > 10);
+    assert.equal(page.workers().length, 1, "by a worker");
+    await page.screenshot({ path: join(shots, "flow-light.png") });
+    assert.match(await page.locator(".flows").innerText(), /to \/device:TPU:0 › XLA Ops/);
+    await page.click(".flows .link");
+    await waitFor("the other end", async () => (await page.locator(".details h2").allTextContents()).join() === "fusion.1");
+    assert.equal(new URL(page.url()).searchParams.get("sel"), String(flows[0].ids[0]));
+    assert.match(await page.locator(".flows").innerText(), /from \/host:CPU › python/);
+    await waitFor("the same arrow", async () => (await arrow()) > 10);
+    await page.locator(".drawing canvas").focus();
+    await page.keyboard.press("Escape");
+    await waitFor("nothing is chosen, no arrow is left", async () => (await arrow()) === 0);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("where no worker can be had, or it does not start, the page draws by itself", async () => {
+    const without = {
+      "no canvas can be handed over": (page) => page.addInitScript(() => delete HTMLCanvasElement.prototype.transferControlToOffscreen),
+      "the worker's script is lost": (page) => page.route(/assets\/worker/, (route) => route.abort()),
+    };
+    for (const [what, take] of Object.entries(without)) {
+      const { page, check, close } = await openPage(browser, server.url);
+      await take(page);
+      await page.goto(`${base}trace?run=linked&host=host-0`);
+      await page.waitForSelector(".drawing canvas");
+      await waitFor(`${what}: drawn`, async () => (await inkOf(page)).saturated > 1000);
+      await waitFor(`${what}: by no worker`, () => page.workers().length === 0);
+      await page.keyboard.press("w");
+      await waitFor(`${what}: it moves`, () => windowOf(page));
+      await waitFor(`${what}: drawn again`, async () => (await inkOf(page)).saturated > 1000);
+      assert.deepEqual(await check(STATUS), [], what);
+      await close();
+    }
   });
 
   test("search counts over the whole profile, steps through hits and lights them up", async () => {
@@ -381,6 +462,15 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     const { page, check, close } = await open(trace());
     const before = await inkOf(page);
     await page.click("[title='Colours: kinds of work']");
+    const least = page.locator(".bounds input").first();
+    const bound = (text) => (least.fill(text).then(() => least.press("Enter")));
+    await bound("1000s");
+    await waitFor("what is shorter stands back", async () => (await inkOf(page)).saturated < before.saturated / 2);
+    assert.equal(await page.inputValue(".search input"), "dur>=1000s");
+    await bound("1ps");
+    await waitFor("nothing is shorter", async () => (await inkOf(page)).saturated > before.saturated * 0.9);
+    await bound("");
+    assert.equal(await page.inputValue(".search input"), "");
     await page.selectOption(".popover-sheet select", "contrast");
     await waitFor("one colour a kind of work", async () => (await inkOf(page)).colours < before.colours);
     for (const kind of ["Compute", "Copy", "Host", "Communication"]) await page.click(`.popover-sheet label:has-text('${kind}')`);

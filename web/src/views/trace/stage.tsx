@@ -72,15 +72,16 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
       soon();
     });
 
+    const room = el.parentElement!; // stays when the canvas is replaced
     const measure = (): void => {
-      const r = el.parentElement!.getBoundingClientRect();
+      const r = room.getBoundingClientRect();
       const was = trace.size.peek();
       const next = { width: Math.floor(r.width), height: Math.max(0, Math.floor(r.height) - RULER), scale: window.devicePixelRatio || 1 };
       if (was.width === next.width && was.height === next.height && was.scale === next.scale) return;
       trace.resize(next);
     };
     const observer = new ResizeObserver(measure);
-    observer.observe(el.parentElement!);
+    observer.observe(room);
     measure();
 
     const place = (): void => {
