@@ -12,7 +12,7 @@
 
 /* For the whole process, read by jemalloc before main: what malloc'd answers leave behind goes
  * back to the system within seconds, by a thread of its own and not in the middle of a request. */
-const char *malloc_conf = "background_thread:true,dirty_decay_ms:2000,muzzy_decay_ms:0";
+const char *malloc_conf = "background_thread:true,dirty_decay_ms:500,muzzy_decay_ms:0";
 #endif
 
 #if defined(__SANITIZE_ADDRESS__)
