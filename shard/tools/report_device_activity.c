@@ -344,13 +344,5 @@ static const struct tool_report report_device_activity = {
     .write = write_report,
 };
 
-static enum xp_status answer_no_data(const struct tool_host *hosts, size_t n,
-                                     const struct tool_args *args, struct xp_arena *scratch,
-                                     struct out *out, struct xp_error *err)
-{
-    (void)hosts, (void)n, (void)args, (void)scratch, (void)out;
-    return xp_fail(err, XP_NOT_FOUND, 0, "No Data");
-}
-
 const struct tool tool_device_activity = {
-    .id = "device_activity", .answer = answer_no_data, .report = &report_device_activity};
+    .id = "device_activity", .answer = tool_no_data, .report = &report_device_activity};

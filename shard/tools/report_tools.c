@@ -214,12 +214,4 @@ static const struct tool_report report_tools = {
     .write = write_report,
 };
 
-static enum xp_status answer_no_data(const struct tool_host *hosts, size_t n,
-                                     const struct tool_args *args, struct xp_arena *scratch,
-                                     struct out *out, struct xp_error *err)
-{
-    (void)hosts, (void)n, (void)args, (void)scratch, (void)out;
-    return xp_fail(err, XP_NOT_FOUND, 0, "No Data");
-}
-
-const struct tool tool_tools = {.id = "tools", .answer = answer_no_data, .report = &report_tools};
+const struct tool tool_tools = {.id = "tools", .answer = tool_no_data, .report = &report_tools};

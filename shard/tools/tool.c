@@ -50,6 +50,13 @@ enum xp_status tool_no_csv(struct xp_error *err)
     return xp_fail(err, XP_INTERNAL, 0, "Data format not suitable for CSV (missing 'cols')");
 }
 
+enum xp_status tool_no_data(const struct tool_host *hosts, size_t n, const struct tool_args *args,
+                            struct xp_arena *scratch, struct out *out, struct xp_error *err)
+{
+    (void)hosts, (void)n, (void)args, (void)scratch, (void)out;
+    return xp_fail(err, XP_NOT_FOUND, 0, "No Data");
+}
+
 static enum xp_status map_and_merge(const struct tool *t, const struct tool_host *hosts, size_t n,
                                     const struct tool_args *args, struct xp_arena *scratch,
                                     struct xp_span *merged, struct xp_error *err)

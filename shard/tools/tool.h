@@ -72,6 +72,9 @@ struct tool {
 
 /* "Data format not suitable for CSV ...", XP_INTERNAL: XProf's 500. */
 enum xp_status tool_no_csv(struct xp_error *err);
+/* The `answer` of a tool that XProf does not have and that is a report alone. */
+enum xp_status tool_no_data(const struct tool_host *hosts, size_t n, const struct tool_args *args,
+                            struct xp_arena *scratch, struct out *out, struct xp_error *err);
 
 /* The whole way of a tool: map each host, merge, render, or its answer. */
 enum xp_status tool_run(const struct tool *t, const struct tool_host *hosts, size_t n,

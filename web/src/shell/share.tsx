@@ -1,5 +1,5 @@
 // The button that shares what is seen, its dialog, and the list of a run's links.
-import { useSignal, type Signal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Api, asProblem, type Problem } from "../api/client";
 import { listLinks, makeLink, revokeLink, type Audience, type KeptLink, type Links, type MadeLink } from "../api/links";
@@ -7,6 +7,7 @@ import { here } from "../model/location";
 import { toolOf } from "../model/tools";
 import { Copy } from "../widgets/copy";
 import { Icon } from "../widgets/icon";
+import { RevokeAll } from "../widgets/revoke";
 import { currentRun } from "./rail";
 import { isUpload } from "./uploads";
 
@@ -143,7 +144,6 @@ function state(link: KeptLink): string {
 }
 
 function List({ run, links, api, attempt }: Part) {
-  const sure = useSignal(false);
   if (links.links.length === 0) return null;
   const sorted = [...links.links].sort((a, b) => b.issued_ms - a.issued_ms);
   return (
@@ -163,21 +163,7 @@ function List({ run, links, api, attempt }: Part) {
         ))}
       </ul>
       {links.more && <p class="none">There are more links than are listed.</p>}
-      {links.domain && <RevokeAll sure={sure} revoke={() => void attempt(() => revokeLink(api, run))} />}
+      {links.domain && <p class="row"><RevokeAll revoke={() => void attempt(() => revokeLink(api, run))} /></p>}
     </section>
-  );
-}
-
-function RevokeAll({ sure, revoke }: { sure: Signal<boolean>; revoke: () => void }) {
-  const click = (): void => {
-    if (sure.peek()) revoke();
-    sure.value = !sure.peek();
-  };
-  return (
-    <p class="row">
-      <button type="button" class="button push" onClick={click} onBlur={() => (sure.value = false)}>
-        {sure.value ? "Really revoke all?" : "Revoke all"}
-      </button>
-    </p>
   );
 }

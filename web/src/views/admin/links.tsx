@@ -1,11 +1,12 @@
 // The share links of all runs, for an admin of the project: which of them work, and the end of any, or of a run's.
-import { useSignal, type Signal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { Api, asProblem, type Problem } from "../../api/client";
 import { listAllLinks, revokeLink, type KeptLink } from "../../api/links";
 import { date, plural } from "../../model/format";
 import { toolOf } from "../../model/tools";
 import { ProblemPanel } from "../../widgets/problem";
+import { RevokeAll } from "../../widgets/revoke";
 
 const works = (l: KeptLink): boolean => !l.revoked && !l.expired;
 const state = (l: KeptLink): string => (l.revoked ? "revoked" : l.expired ? "expired" : `until ${date(l.expires_ms).text}`);
@@ -64,12 +65,11 @@ export function SharedLinks({ root }: { root: string }) {
 }
 
 function OfRun({ root, run, links, revoke }: { root: string; run: string; links: KeptLink[]; revoke: (run: string, id?: string) => Promise<void> }) {
-  const sure = useSignal(false);
   return (
     <section aria-label={`Run ${run}`}>
       <h3>
         <a href={`${root}run?run=${encodeURIComponent(run)}`}>{run}</a> <span class="ago">{plural(links.length, "link")}</span>{" "}
-        {links.some(works) && <RevokeAll sure={sure} revoke={() => void revoke(run)} />}
+        {links.some(works) && <RevokeAll revoke={() => void revoke(run)} />}
       </h3>
       <div class="sheet"><table class="runs" aria-label={`Links of ${run}`}>
         <thead><tr>{["Shows", "For", "Made by", "Made", "State", ""].map((h) => <th key={h} scope="col">{h || <span class="unseen">End it</span>}</th>)}</tr></thead>
@@ -87,17 +87,5 @@ function OfRun({ root, run, links, revoke }: { root: string; run: string; links:
         </tbody>
       </table></div>
     </section>
-  );
-}
-
-function RevokeAll({ sure, revoke }: { sure: Signal<boolean>; revoke: () => void }) {
-  const click = (): void => {
-    if (sure.peek()) revoke();
-    sure.value = !sure.peek();
-  };
-  return (
-    <button type="button" class="button" onClick={click} onBlur={() => (sure.value = false)}>
-      {sure.value ? "Really revoke all?" : "Revoke all"}
-    </button>
   );
 }
