@@ -17,8 +17,8 @@
  *            bytes (never freed, never copied). `encoded` says the body is gzip already: a
  *            client that does not accept gzip gets it inflated on the way out, piece by piece.
  *            A body that is not encoded, compressible and above 1 KiB is compressed by the
- *            server on a worker when the client accepts gzip. Where the server changed the
- *            coding, the ETag is sent as a weak one.
+ *            server on a worker when the client accepts gzip. An ETag is sent as a weak one,
+ *            the same for every coding.
  * HEAD, 304  Handled here: the handler answers as for GET. With an etag set, If-None-Match
  *            turns a 200 to GET or HEAD into a 304.
  * Streams    http_stream_* : an answer whose bytes come over time (server-sent events).

@@ -132,7 +132,7 @@ struct http_exchange {
     bool in_flight; /* h2o holds bytes of ours */
     bool stopped;   /* h2o called stop: the client reset it */
     bool variable;  /* the body's encoding depends on the client */
-    bool recoded;   /* and was changed here: the ETag is weak then */
+    bool recoded;   /* and was changed here */
     enum http_phase phase;
     struct http_answer answer; /* the owner's, until it is handed over */
     bool answered;             /* the owner's: its one answer was given */

@@ -130,12 +130,13 @@ static void add_header(h2o_req_t *req, const h2o_token_t *token, const char *val
     h2o_add_header(&req->pool, &req->res.headers, token, NULL, value, strlen(value));
 }
 
+/* Which coding lies kept, the client's or another, is chance; a 304 has to name what the 200 named.
+ * No ranges are served, the one thing that a strong tag would be good for. */
 static void add_etag(struct http_exchange *ex)
 {
     const char *tag = ex->answer.etag;
-    bool weaken = ex->recoded && strncmp(tag, "W/", 2) != 0;
 
-    snprintf(ex->etag, sizeof ex->etag, "%s%s", weaken ? "W/" : "", tag);
+    snprintf(ex->etag, sizeof ex->etag, "%s%s", strncmp(tag, "W/", 2) ? "W/" : "", tag);
     add_header(ex->req, H2O_TOKEN_ETAG, ex->etag);
 }
 

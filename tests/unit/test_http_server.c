@@ -154,14 +154,14 @@ static void matching_etag_gives_304_without_a_body(void **state)
 
     ask_path(f.port, "/tag", "", &r);
     assert_int_equal(r.status, 200);
-    assert_string_equal(reply_header(&r, "etag"), "\"v1\"");
+    assert_string_equal(reply_header(&r, "etag"), "W/\"v1\"");
     assert_string_equal(reply_header(&r, "cache-control"), "no-cache");
     reply_fini(&r);
     for (size_t i = 0; i < 4; i++) {
         snprintf(header, sizeof header, "If-None-Match: %s\r\n", match[i]);
         ask_path(f.port, "/tag", header, &r);
         assert_int_equal(r.status, 304);
-        assert_string_equal(reply_header(&r, "etag"), "\"v1\"");
+        assert_string_equal(reply_header(&r, "etag"), "W/\"v1\"");
         assert_null(reply_header(&r, "content-type"));
         reply_fini(&r);
         snprintf(header, sizeof header, "If-None-Match: %s\r\n", other[i]);
@@ -198,7 +198,7 @@ static void gzip_is_negotiated_and_the_text_is_the_same(void **state)
             ask_path(f.port, path, cases[j / 2].header, &r);
             assert_int_equal(r.status, 200);
             assert_string_equal(reply_header(&r, "vary"), "Accept-Encoding");
-            assert_string_equal(reply_header(&r, "etag"), gzip == packed ? "\"t1\"" : "W/\"t1\"");
+            assert_string_equal(reply_header(&r, "etag"), "W/\"t1\"");
             xp_buf_init(&text, sizes[i] + 65536);
             if (gzip) {
                 assert_string_equal(reply_header(&r, "content-encoding"), "gzip");
