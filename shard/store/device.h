@@ -12,26 +12,18 @@
 #ifndef SHARD_DEVICE_H
 #define SHARD_DEVICE_H
 
-#include "lib/base/arena.h"
-
-#define DEVICE_CHUNK 4096
-
-struct device_chunk {
-    struct device_chunk *next;
-    uint32_t n;
-    uint8_t data[];
-};
+#include "shard/store/chunks.h"
 
 struct device_times {
-    uint64_t shift;                   /* of the first event: device time - line time */
-    const struct device_chunk *first; /* NULL: all events have that shift, and their own length */
+    uint64_t shift;            /* of the first event: device time - line time */
+    const struct chunk *first; /* NULL: all events have that shift, and their own length */
 };
 
 struct device_pen {
     bool any; /* an event was added */
     uint64_t shift, first_shift;
     uint64_t same; /* events so far that the shift alone tells; none is written yet */
-    struct device_chunk *first, *last; /* last is open */
+    struct chunks chunks;
 };
 
 void device_pen_reset(struct device_pen *pen);
@@ -45,7 +37,7 @@ static inline bool device_pen_add(struct device_pen *pen, struct xp_bump *out, u
         pen->any = true;
         pen->shift = pen->first_shift = shift;
     }
-    if (!pen->first && shift == pen->shift && !longer) {
+    if (!pen->chunks.first && shift == pen->shift && !longer) {
         pen->same++;
         return true;
     }
@@ -56,8 +48,7 @@ static inline bool device_pen_add(struct device_pen *pen, struct xp_bump *out, u
 bool device_pen_end(struct device_pen *pen, struct xp_bump *out, const struct device_times **times);
 
 struct device_cursor {
-    const struct device_chunk *chunk;
-    const uint8_t *p, *end;
+    struct chunk_cursor at;
     uint64_t shift;
 };
 

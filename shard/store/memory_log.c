@@ -15,12 +15,6 @@ enum {
 #define ROW_MAX (1 + 8 * XP_VARINT_MAX)
 #define CHUNK 8192
 
-struct memory_chunk {
-    struct memory_chunk *next;
-    uint32_t n;
-    uint8_t data[];
-};
-
 enum memory_stat memory_stat_of(struct xp_span name)
 {
     static const char *const names[MEMORY_STATS] = {
@@ -52,23 +46,6 @@ void memory_pen_reset(struct memory_pen *pen)
     *pen = (struct memory_pen){0};
 }
 
-static uint8_t *room(struct memory_pen *pen, struct xp_bump *out)
-{
-    struct memory_chunk *c = pen->last;
-    if (c && c->n + ROW_MAX <= CHUNK)
-        return c->data + c->n;
-    c = xp_bump_alloc(out, sizeof *c + CHUNK, 16);
-    if (!c)
-        return NULL;
-    *c = (struct memory_chunk){0};
-    if (pen->last)
-        pen->last->next = c;
-    else
-        pen->first = c;
-    pen->last = c;
-    return c->data;
-}
-
 /* Differences wrap: any number comes back as it was. */
 static uint8_t *put(uint8_t *p, uint64_t is, uint64_t was)
 {
@@ -83,7 +60,7 @@ static uint64_t moved(const struct memory_row *row)
 bool memory_pen_add(struct memory_pen *pen, const struct memory_row *row, struct xp_bump *out)
 {
     const struct memory_row *prev = &pen->prev;
-    uint8_t *begin = room(pen, out), *p = begin;
+    uint8_t *begin = chunks_room(&pen->chunks, ROW_MAX, CHUNK, out), *p = begin;
     uint64_t heap = (uint64_t)prev->heap + moved(row);
 
     if (!p)
@@ -104,7 +81,7 @@ bool memory_pen_add(struct memory_pen *pen, const struct memory_row *row, struct
         p = put(p, (uint64_t)row->duration_ps, 0);
     if (*begin & HEAP)
         p = put(p, (uint64_t)row->heap, heap);
-    pen->last->n += (uint32_t)(p - begin);
+    chunks_end_entry(&pen->chunks, p);
     pen->prev = *row;
     pen->count++;
     return true;
@@ -117,7 +94,7 @@ bool memory_pen_end(struct memory_pen *pen, struct xp_bump *out, const struct me
         l = xp_bump_alloc(out, sizeof *l, _Alignof(struct memory_log));
         if (!l)
             return false;
-        *l = (struct memory_log){pen->count, pen->first};
+        *l = (struct memory_log){pen->count, pen->chunks.first};
     }
     *log = l;
     memory_pen_reset(pen);
@@ -126,57 +103,38 @@ bool memory_pen_end(struct memory_pen *pen, struct xp_bump *out, const struct me
 
 /* --- reading; our own bytes, always whole --- */
 
-static inline uint64_t take(const uint8_t **pp)
-{
-    const uint8_t *p = *pp;
-    uint64_t v = *p & 0x7f;
-    for (unsigned shift = 7; *p++ & 0x80; shift += 7)
-        v |= (uint64_t)(*p & 0x7f) << shift;
-    *pp = p;
-    return v;
-}
-
 static inline uint64_t take_from(const uint8_t **pp, uint64_t was)
 {
-    return was + (uint64_t)xp_unzigzag(take(pp));
-}
-
-static void open_chunk(struct memory_cursor *c, const struct memory_chunk *chunk)
-{
-    c->chunk = chunk;
-    c->p = chunk ? chunk->data : NULL;
-    c->end = chunk ? chunk->data + chunk->n : NULL;
+    return was + (uint64_t)xp_unzigzag(chunk_varint(pp));
 }
 
 void memory_log_open(struct memory_cursor *c, const struct memory_log *log)
 {
     c->row = (struct memory_row){0};
-    open_chunk(c, log ? log->first : NULL);
+    chunk_open(&c->at, log ? log->first : NULL);
 }
 
 bool memory_log_next(struct memory_cursor *c)
 {
     struct memory_row *row = &c->row;
-    if (c->p == c->end && c->chunk)
-        open_chunk(c, c->chunk->next);
-    if (c->p == c->end)
+    if (!chunk_more(&c->at))
         return false;
-    const uint8_t *p = c->p;
+    const uint8_t *p = c->at.p;
     uint8_t flags = *p++;
     row->frees = flags & FREES;
-    row->at += take(&p);
+    row->at += chunk_varint(&p);
     row->begin_ps = (int64_t)take_from(&p, (uint64_t)row->begin_ps);
     row->allocated = (int64_t)take_from(&p, 0);
     row->address = take_from(&p, row->address);
     if (flags & ALLOCATOR)
-        row->allocator = (uint32_t)take(&p);
+        row->allocator = (uint32_t)chunk_varint(&p);
     if (flags & RESERVED)
         row->reserved = (int64_t)take_from(&p, (uint64_t)row->reserved);
     row->duration_ps = flags & DURATION ? (int64_t)take_from(&p, 0) : 0;
     row->heap = (int64_t)((uint64_t)row->heap + moved(row));
     if (flags & HEAP)
         row->heap = (int64_t)take_from(&p, (uint64_t)row->heap);
-    c->p = p;
+    c->at.p = p;
     return true;
 }
 

@@ -11,7 +11,7 @@
 #ifndef SHARD_MEMORY_LOG_H
 #define SHARD_MEMORY_LOG_H
 
-#include "lib/base/arena.h"
+#include "shard/store/chunks.h"
 
 /* Fields that no stat tells are 0. Of stats that come twice the last counts. */
 struct memory_row {
@@ -41,17 +41,15 @@ enum memory_act { MEMORY_NONE, MEMORY_ALLOCATES, MEMORY_FREES };
 /* What events of a name do. */
 enum memory_act memory_act_of(struct xp_span name);
 
-struct memory_chunk;
-
 struct memory_log {
     uint64_t count;
-    const struct memory_chunk *first;
+    const struct chunk *first;
 };
 
 struct memory_pen {
     struct memory_row prev;
     uint64_t count;
-    struct memory_chunk *first, *last; /* last is open */
+    struct chunks chunks;
 };
 
 void memory_pen_reset(struct memory_pen *pen);
@@ -61,8 +59,7 @@ bool memory_pen_add(struct memory_pen *pen, const struct memory_row *row, struct
 bool memory_pen_end(struct memory_pen *pen, struct xp_bump *out, const struct memory_log **log);
 
 struct memory_cursor {
-    const struct memory_chunk *chunk;
-    const uint8_t *p, *end;
+    struct chunk_cursor at;
     struct memory_row row;
 };
 
