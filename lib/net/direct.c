@@ -238,15 +238,24 @@ static size_t size_of(const struct sockaddr_storage *a)
     return a->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
 
+/* Nothing has come since its answer: what nobody asked for must not become the begin of the next,
+ * and the loop may not have come to it yet. */
+static bool is_silent(const struct conn *k)
+{
+    uint8_t byte;
+    return recv(k->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
 static struct conn *take_idle(struct direct *d, const struct sockaddr_storage *to)
 {
     uint64_t now = xp_now_ns();
     struct conn *k = d->idle, *next;
     for (; k; k = next) {
         next = k->next;
-        if (now - k->idle_ns > IDLE_NS)
+        bool is_to = memcmp(&k->to, to, size_of(to)) == 0;
+        if (now - k->idle_ns > IDLE_NS || (is_to && !is_silent(k)))
             drop(k);
-        else if (memcmp(&k->to, to, size_of(to)) == 0)
+        else if (is_to)
             break;
     }
     if (k)

@@ -4,7 +4,8 @@
  *
  * A connection has one call at a time and is used again. A call on one that was used before, and
  * that breaks before a byte of the answer came, is made once more on a new one: the other side may
- * have closed it meanwhile. An answer that comes before all of the request went out is one.
+ * have closed it meanwhile. An answer that comes before all of the request went out is one; bytes
+ * that come when nothing is asked end the connection.
  *
  * Limits     DIRECT_IDLE_MAX connections are kept without a call, and none for a minute.
  * Order      direct_fits, direct_new (any thread); direct_begin, direct_pause, direct_resume,

@@ -19,7 +19,8 @@
 /* What one connection does, a letter a request: 'a' answers and keeps the connection, 'z' answers
  * and closes, 'h' answers the half, 'x' closes without a word, 'b' answers BIG bytes, 'w' waits for
  * the client to leave, 'i' answers twice in advance, 'r' resets without a word, 'p' answers the
- * half before it reads the request's body. While the client's thread is held, so that it comes upon
+ * half before it reads the request's body, 'd' answers twice at once, 'u' answers, and, once held,
+ * a second time. While the client's thread is held, so that it comes upon
  * all of it at once: 'H' answers the half and resets, 'A' answers and resets, 'T' the same without
  * a length, 'E' refuses what it has only read the head of, and resets. */
 struct server {
@@ -27,7 +28,7 @@ struct server {
     const char *const *scripts;
     size_t n;
     pthread_t thread;
-    _Atomic int accepted, left;
+    _Atomic int accepted, left, waits;
     _Atomic bool asked, held, gone;
 };
 
@@ -118,9 +119,27 @@ static void say_and_reset(struct server *s, int fd, char what)
     reset(fd);
 }
 
-static void serve_one(struct server *s, int fd, const char *script)
+#define OK_ANSWER "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+#define NOT_ASKED "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno"
+
+static void see_it_leave(struct server *s, int fd)
 {
     char c;
+    s->waits++;
+    s->left += read(fd, &c, 1) <= 0;
+}
+
+static void say_unasked(struct server *s, int fd)
+{
+    say_text(fd, OK_ANSWER);
+    wait_for(&s->held);
+    say_text(fd, NOT_ASKED);
+    s->gone = true;
+    see_it_leave(s, fd);
+}
+
+static void serve_one(struct server *s, int fd, const char *script)
+{
     for (; *script && read_request(fd, *script != 'p' && *script != 'E'); script++) {
         if (*script == 'a')
             say_text(fd, "HTTP/1.1 200 OK\r\nX-Who: me\r\nContent-Length: 2\r\n\r\nok");
@@ -131,7 +150,11 @@ static void serve_one(struct server *s, int fd, const char *script)
         else if (*script == 'b')
             say_big(fd);
         else if (*script == 'w')
-            s->left += read(fd, &c, 1) == 0;
+            see_it_leave(s, fd);
+        else if (*script == 'd')
+            say_text(fd, OK_ANSWER NOT_ASKED);
+        else if (*script == 'u')
+            say_unasked(s, fd);
         else if (*script == 'i')
             say_text(fd, "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"
                          "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
@@ -141,7 +164,7 @@ static void serve_one(struct server *s, int fd, const char *script)
             say_early(fd);
         else if (strchr("HATE", *script))
             say_and_reset(s, fd, *script);
-        if (strchr("zhxwrHATE", *script))
+        if (strchr("zhxwruHATE", *script))
             break;
     }
     close(fd);
@@ -448,6 +471,40 @@ static void a_used_connection_that_is_reset_before_a_byte_costs_no_call(void **s
     net_client_close(net);
 }
 
+static void stand_still(void *ctx)
+{
+    struct server *s = ctx;
+    s->asked = true;
+    wait_for(&s->gone);
+}
+
+/* Whether the client sees them before its next call, or has to find them in its way. */
+static void bytes_that_nobody_asked_for_are_no_answer(void **state)
+{
+    static const char *const scripts[] = {"da", "u", "a"};
+    struct net_client *net = net_client_open();
+    struct waiter w = {0};
+    struct server s;
+    (void)state;
+    server_start(&s, scripts, 3);
+    expect_ok(net, s.port);
+    expect_ok(net, s.port);
+    assert_int_equal(s.accepted, 2);
+    s.gone = false;
+    net_timer_start(net, 0, stand_still, &s);
+    assert_true(wait_for(&s.asked));
+    struct net_call *call = begin(net, &w, s.port, 0); /* the client will come to that first */
+    s.held = true;
+    wait_over(&w, call);
+    assert_int_equal(w.status, XP_OK);
+    assert_memory_equal(w.body.p, "ok", 2);
+    xp_buf_fini(&w.body);
+    net_client_close(net);
+    server_stop(&s);
+    assert_int_equal(s.accepted, 3);
+    assert_int_equal(s.left, 1);
+}
+
 static void answers_in_advance_are_passed_over(void **state)
 {
     static const char *const scripts[] = {"iia"};
@@ -583,7 +640,7 @@ static void a_call_that_is_not_wanted_leaves_the_server(void **state)
     (void)state;
     server_start(&s, scripts, 2);
     struct net_call *call = begin(net, &w, s.port, 0);
-    while (s.accepted == 0)
+    while (s.waits == 0) /* a call that ends before it was sent is none to the server */
         nap();
     net_cancel(call);
     wait_over(&w, call);
@@ -591,7 +648,7 @@ static void a_call_that_is_not_wanted_leaves_the_server(void **state)
     xp_buf_fini(&w.body);
     w = (struct waiter){0};
     begin(net, &w, s.port, 0);
-    while (s.accepted == 1)
+    while (s.waits == 1)
         nap();
     net_client_close(net); /* and those that run when the client is closed are ended */
     assert_true(w.over);
@@ -611,6 +668,7 @@ int main(void)
         cmocka_unit_test(a_call_that_is_not_wanted_leaves_the_server),
         cmocka_unit_test(what_came_before_a_reset_is_read_and_then_the_call_ends),
         cmocka_unit_test(a_used_connection_that_is_reset_before_a_byte_costs_no_call),
+        cmocka_unit_test(bytes_that_nobody_asked_for_are_no_answer),
         cmocka_unit_test(answers_in_advance_are_passed_over),
         cmocka_unit_test(a_pause_while_the_request_is_sent_does_not_stop_it_for_ever),
         cmocka_unit_test(a_call_may_be_resumed_after_it_was_cancelled),
