@@ -25,10 +25,14 @@ static bool type_compresses(const char *type)
     return true;
 }
 
+static bool may_compress(const struct http_answer *a)
+{
+    return !a->incompressible && type_compresses(a->content_type);
+}
+
 static bool worth_compressing(const struct http_answer *a)
 {
-    return !a->encoded && !a->incompressible && a->body_n > HTTP_COMPRESS_MIN &&
-           type_compresses(a->content_type);
+    return !a->encoded && may_compress(a) && a->body_n > HTTP_COMPRESS_MIN;
 }
 
 static bool is_not_modified(const struct http_exchange *ex)
@@ -254,7 +258,8 @@ void send_answer(struct http_exchange *ex)
         exchange_disown(ex);
         return;
     }
-    ex->variable = ex->variable || a->encoded || worth_compressing(a);
+    /* Of any size, as a 304 that was given without the body says what the 200 does. */
+    ex->variable = ex->variable || a->encoded || may_compress(a);
     if (is_not_modified(ex)) {
         a->status = 304;
         answer_drop_body(a);

@@ -156,12 +156,14 @@ static void matching_etag_gives_304_without_a_body(void **state)
     assert_int_equal(r.status, 200);
     assert_string_equal(reply_header(&r, "etag"), "W/\"v1\"");
     assert_string_equal(reply_header(&r, "cache-control"), "no-cache");
+    assert_string_equal(reply_header(&r, "vary"), "Accept-Encoding"); /* small as it is */
     reply_fini(&r);
     for (size_t i = 0; i < 4; i++) {
         snprintf(header, sizeof header, "If-None-Match: %s\r\n", match[i]);
         ask_path(f.port, "/tag", header, &r);
         assert_int_equal(r.status, 304);
         assert_string_equal(reply_header(&r, "etag"), "W/\"v1\"");
+        assert_string_equal(reply_header(&r, "vary"), "Accept-Encoding");
         assert_null(reply_header(&r, "content-type"));
         reply_fini(&r);
         snprintf(header, sizeof header, "If-None-Match: %s\r\n", other[i]);
@@ -222,7 +224,7 @@ static void small_and_dense_bodies_are_left_as_they_are(void **state)
     for (size_t i = 0; i < 3; i++) {
         ask_path(f.port, paths[i], "Accept-Encoding: gzip\r\n", &r);
         assert_null(reply_header(&r, "content-encoding"));
-        assert_null(reply_header(&r, "vary"));
+        assert_true((reply_header(&r, "vary") != NULL) == (i < 2)); /* larger ones would be coded */
         reply_fini(&r);
     }
 }
