@@ -225,6 +225,9 @@ static void write_shard(struct shard *shard, struct xp_buf *b)
     counter(b, "xprofd_part_refused_total", st.refused, "Asks refused for want of memory.");
     counter(b, "xprofd_part_cancelled_total", st.cancelled, "Loads that nobody waited for.");
     counter(b, "xprofd_answers_known_total", st.known, "Answers kept from an earlier ask.");
+    counter(b, "xprofd_answers_made_total", st.made, "Answers made.");
+    counter(b, "xprofd_answers_shared_total", st.shared,
+            "Asks that another's answer was for, too.");
     counter(b, "xprofd_hosts_mapped_total", st.maps, "Hosts that a tool looked at here.");
     counter(b, "xprofd_hosts_gathered_total", st.gathered, "Hosts that peers looked at for us.");
     counter(b, "xprofd_hosts_regained_total", st.regained, "Hosts of peers that could not.");

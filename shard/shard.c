@@ -9,6 +9,7 @@
 #include "shard/answers.h"
 #include "shard/args.h"
 #include "shard/cache.h"
+#include "shard/flights.h"
 #include "shard/gather.h"
 #include "shard/merged.h"
 #include "shard/out.h"
@@ -21,7 +22,12 @@
  * do the work as a QUERY task, so that it overtakes decoding. A tool that maps hosts looks at one
  * after the other, two loads ahead, so that a run of any number of hosts takes the memory of a
  * few. Hosts that are other shards' are asked of them meanwhile (gather.h); one that none of them
- * could map joins the list of those that are looked at here. */
+ * could map joins the list of those that are looked at here.
+ *
+ * What is made of the objects is made once for all who ask the same meanwhile (flights.h): they
+ * take the first one's answer. If that one's asker has left, the next makes it. Each waits for its
+ * object by itself before, so that a load goes on as long as anyone wants it; but one that looks at
+ * many hosts holds none while it waits for another. */
 
 /* Scratch is not taken from the parts' budget: a cache that is full, as it always is in the end,
  * must not refuse the queries it is there for. */
@@ -50,9 +56,10 @@ struct shard {
     struct xp_budget scratch; /* what calls need while they run */
     struct cache *cache;
     struct answers *answers;
+    struct flights *flights;
     shard_ask_fn ask_peers; /* NULL: there are none */
     void *peers;
-    _Atomic uint64_t known, maps, gathered, regained;
+    _Atomic uint64_t known, made, shared, maps, gathered, regained;
     _Atomic int calls; /* under way; shard_free waits for them */
 };
 
@@ -85,6 +92,9 @@ struct call {
     bool idle;              /* the list is through */
     struct merged merged;   /* by_host: what the hosts so far came to */
     struct xp_error broken; /* the call will fail with that when nothing is under way */
+    struct flight flight;   /* once it joined those under way */
+    bool joined;
+    xp_work_fn work; /* what it does then, or when it goes on by itself */
     uint64_t version;
     shard_answer_fn fn;
     void *ctx;
@@ -103,6 +113,7 @@ struct shard *shard_new(struct xp_workers *w, uint64_t memory_budget)
     s->cache = cache_new(w, &s->budget);
     s->answers =
         answers_new(memory_budget / 16 < ANSWERS_MAX ? (size_t)(memory_budget / 16) : ANSWERS_MAX);
+    s->flights = flights_new();
     return s;
 }
 
@@ -114,6 +125,7 @@ void shard_free(struct shard *s)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     cache_free(s->cache);
     answers_free(s->answers);
+    flights_free(s->flights);
     free(s);
 }
 
@@ -241,7 +253,7 @@ static void call_free(struct call *c)
 
 /* Gives the answer and ends the call. The pins go first: whoever waits for shard_free or for
  * room must not find a part held by a call that is over. */
-static void call_end(struct call *c)
+static void call_answer(struct call *c)
 {
     struct shard_answer answer = c->answer;
     struct shard *s = c->shard;
@@ -252,6 +264,55 @@ static void call_end(struct call *c)
     call_free(c);
     fn(ctx, &answer);
     atomic_fetch_sub(&s->calls, 1);
+}
+
+static struct call *call_of(struct flight *f)
+{
+    return (struct call *)((char *)f - offsetof(struct call, flight));
+}
+
+static void post_work(struct call *c);
+
+/* Those who waited take the answer. If something was still loading when it began, it is not one for
+ * those who came later. */
+static void followers_end(struct flight *f, const struct shard_answer *a)
+{
+    for (struct flight *next; f; f = next) {
+        struct call *c = call_of(f);
+        next = f->next;
+        if (a->volatile_answer) {
+            post_work(c);
+            continue;
+        }
+        c->answer = *a;
+        if (a->body)
+            xp_blob_ref(a->body);
+        atomic_fetch_add(&c->shard->shared, 1);
+        call_answer(c);
+    }
+}
+
+static void call_end(struct call *c)
+{
+    struct flights *flights = c->shard->flights;
+    struct shard_answer a = c->answer;
+    struct flight *f = NULL;
+    if (!c->flight.first) {
+        call_answer(c);
+    } else if (a.error.status == XP_CANCELLED) { /* its asker has left, others may not have */
+        f = flights_pass(flights, &c->flight);
+        call_answer(c);
+        if (f)
+            post_work(call_of(f));
+    } else {
+        f = flights_end(flights, &c->flight);
+        if (f && a.body)
+            xp_blob_ref(a.body);
+        call_answer(c);
+        followers_end(f, &a);
+        if (f)
+            xp_blob_unref(a.body);
+    }
 }
 
 static void call_fail(struct call *c, enum xp_status status, const struct xp_error *err)
@@ -450,7 +511,10 @@ static bool worth_keeping(const struct call *c, uint64_t spent_ns)
 {
     if (spent_ns >= (c->op == SHARD_TOOL ? KEEP_TOOL_NS : KEEP_NS))
         return true;
-    return spent_ns >= KEEP_AGAIN_NS && answers_again(c->shard->answers, xp_buf_all(&c->key));
+    if (spent_ns < KEEP_AGAIN_NS)
+        return false;
+    return (c->flight.first && flights_followed(c->shard->flights, &c->flight)) ||
+           answers_again(c->shard->answers, xp_buf_all(&c->key));
 }
 
 static bool find_known(struct shard *s, enum shard_op op, struct xp_span key,
@@ -496,8 +560,10 @@ static enum xp_work_next run_call(void *ctx)
 
     c->scratch = xp_arena_new(&c->shard->scratch);
     out_init(&c->out, c->cancel);
-    if (!out_cancelled(&c->out))
+    if (!out_cancelled(&c->out)) {
+        atomic_fetch_add(&c->shard->made, 1);
         status = work(c, &err);
+    }
     if (status == XP_OK && out_cancelled(&c->out))
         status = XP_CANCELLED;
     if (status == XP_OK)
@@ -553,20 +619,39 @@ static void call_break(struct call *c, enum xp_status status, const struct xp_er
         call_fail(c, c->broken.status, &c->broken);
 }
 
+static void post_work(struct call *c)
+{
+    struct xp_workers *w = c->shard->workers;
+    struct xp_error busy;
+    enum xp_status status = xp_workers_post(w, XP_WORK_QUERY, c->work, c);
+    if (status == XP_OK)
+        return;
+    xp_fail(&busy, status, 0, "too many requests are waiting; try again in a moment");
+    xp_error_retry(&busy, xp_workers_wait_ms(w));
+    call_break(c, status, &busy);
+}
+
+/* Does the work, unless the same is under way. A call that asks peers has begun already, and joins
+ * none; what peers do for it is made once there. */
+static void begin_work(struct call *c, xp_work_fn fn)
+{
+    c->work = fn;
+    if (!c->joined && !c->npeers) {
+        c->joined = true;
+        if (!flights_join(c->shard->flights, &c->flight, xp_buf_all(&c->key)))
+            return; /* it may be over by now */
+    }
+    post_work(c);
+}
+
 /* All hosts were looked at, here and elsewhere. */
 static void call_finish(struct call *c)
 {
-    struct xp_error err;
     if (c->broken.status != XP_OK) {
         call_fail(c, c->broken.status, &c->broken);
         return;
     }
-    enum xp_status status = xp_workers_post(c->shard->workers, XP_WORK_QUERY, run_call, c);
-    if (status != XP_OK) {
-        xp_fail(&err, status, 0, "too many requests are waiting; try again in a moment");
-        xp_error_retry(&err, xp_workers_wait_ms(c->shard->workers));
-        call_fail(c, status, &err);
-    }
+    begin_work(c, run_call);
 }
 
 /* The list is through; hosts that peers failed at may still join it. */
@@ -637,6 +722,12 @@ static void go_on(struct call *c)
 {
     if (open_some(c))
         wait_next(c);
+}
+
+static enum xp_work_next open_hosts(void *ctx)
+{
+    go_on(ctx);
+    return XP_WORK_DONE;
 }
 
 static void next_object(struct call *c)
@@ -763,17 +854,10 @@ static void on_ready(void *ctx, enum xp_status status, const struct xp_error *er
         call_break(c, status, err);
         return;
     }
-    if (!by_host(c)) {
+    if (by_host(c))
+        begin_work(c, map_host);
+    else
         next_object(c);
-        return;
-    }
-    struct xp_error busy;
-    status = xp_workers_post(c->shard->workers, XP_WORK_QUERY, map_host, c);
-    if (status != XP_OK) {
-        xp_fail(&busy, status, 0, "too many requests are waiting; try again in a moment");
-        xp_error_retry(&busy, xp_workers_wait_ms(c->shard->workers));
-        call_break(c, status, &busy);
-    }
 }
 
 /* --- hosts of other shards --- */
@@ -973,6 +1057,10 @@ void shard_call(struct shard *s, const struct shard_request *req, shard_answer_f
     c->until = until_of(c);
     if (gather)
         gather_start(gather); /* the call is here until its list is through */
+    if (by_host(c) && c->n > 1 && !c->npeers) {
+        begin_work(c, open_hosts);
+        return;
+    }
     if (!open_some(c))
         return;
     if (c->op == SHARD_PROGRESS)
@@ -1001,6 +1089,8 @@ void shard_stats(struct shard *s, struct shard_stats *out)
                                 .refused = st.refused,
                                 .cancelled = st.cancelled,
                                 .known = atomic_load(&s->known),
+                                .made = atomic_load(&s->made),
+                                .shared = atomic_load(&s->shared),
                                 .maps = atomic_load(&s->maps),
                                 .gathered = atomic_load(&s->gathered),
                                 .regained = atomic_load(&s->regained)};

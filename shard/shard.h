@@ -127,7 +127,8 @@ void shard_set_peers(struct shard *s, shard_ask_fn ask, void *ctx);
 
 struct shard_stats {
     uint64_t parts, pinned, bytes, budget, hits, loads, evictions, refused, cancelled;
-    uint64_t known;                    /* answers that were kept from an earlier asking */
+    uint64_t known;        /* answers that were kept from an earlier asking */
+    uint64_t made, shared; /* answers made here; and given to more who asked the same meanwhile */
     uint64_t maps, gathered, regained; /* hosts mapped here, by peers, here as no peer could */
 };
 void shard_stats(struct shard *s, struct shard_stats *out);

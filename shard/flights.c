@@ -1,0 +1,97 @@
+#include "shard/flights.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "lib/base/hash.h"
+#include "lib/base/status.h"
+
+#define BUCKETS 256 /* what is under way is bounded by the queue of the workers */
+
+struct flights {
+    pthread_mutex_t lock;
+    struct flight *buckets[BUCKETS];
+};
+
+struct flights *flights_new(void)
+{
+    struct flights *f = calloc(1, sizeof *f);
+    XP_ASSERT(f);
+    pthread_mutex_init(&f->lock, NULL);
+    return f;
+}
+
+void flights_free(struct flights *f)
+{
+    if (!f)
+        return;
+    pthread_mutex_destroy(&f->lock);
+    free(f);
+}
+
+static struct flight *find(const struct flights *f, const struct flight *like)
+{
+    struct flight *x = f->buckets[like->hash % BUCKETS];
+    while (x && !(x->hash == like->hash && xp_span_eq(x->key, like->key)))
+        x = x->next;
+    return x;
+}
+
+bool flights_join(struct flights *f, struct flight *me, struct xp_span key)
+{
+    *me = (struct flight){.hash = xp_hash(key), .key = key};
+    pthread_mutex_lock(&f->lock);
+    struct flight *first = find(f, me);
+    me->first = !first;
+    if (!first) {
+        me->next = f->buckets[me->hash % BUCKETS];
+        f->buckets[me->hash % BUCKETS] = me;
+    } else {
+        *(first->last_behind ? &first->last_behind->next : &first->first_behind) = me;
+        first->last_behind = me;
+    }
+    pthread_mutex_unlock(&f->lock);
+    return !first;
+}
+
+bool flights_followed(struct flights *f, const struct flight *first)
+{
+    pthread_mutex_lock(&f->lock);
+    bool followed = first->first_behind != NULL;
+    pthread_mutex_unlock(&f->lock);
+    return followed;
+}
+
+/* Where the table says who is the first. */
+static struct flight **place_of(struct flights *f, const struct flight *first)
+{
+    struct flight **p = &f->buckets[first->hash % BUCKETS];
+    while (*p != first)
+        p = &(*p)->next;
+    return p;
+}
+
+struct flight *flights_end(struct flights *f, struct flight *first)
+{
+    pthread_mutex_lock(&f->lock);
+    *place_of(f, first) = first->next;
+    pthread_mutex_unlock(&f->lock);
+    return first->first_behind;
+}
+
+struct flight *flights_pass(struct flights *f, struct flight *first)
+{
+    pthread_mutex_lock(&f->lock);
+    struct flight **p = place_of(f, first), *heir = first->first_behind;
+    if (!heir) {
+        *p = first->next;
+    } else {
+        heir->first = true;
+        heir->first_behind = heir->next;
+        heir->last_behind = heir->next ? first->last_behind : NULL;
+        heir->next = first->next;
+        *p = heir;
+    }
+    pthread_mutex_unlock(&f->lock);
+    return heir;
+}

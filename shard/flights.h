@@ -1,0 +1,43 @@
+/* shard/flights.h - what is being made now, so that the same is not made twice at once.
+ *
+ * Whoever is about to make an answer joins under what was asked, whole. The first of those who ask
+ * the same makes it; who joins while it is under way waits behind that one, and is handed to it
+ * when it ends: they are given its answer, or one of them makes it if it has none to give.
+ *
+ * Ownership  A flight is part of its owner, and the key's bytes are: both stay until the first
+ *            has ended.
+ * Threads    Any. A flight that waits may be handed over before flights_join has returned: whoever
+ *            is told to wait touches it no more.
+ */
+#ifndef SHARD_FLIGHTS_H
+#define SHARD_FLIGHTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/span.h"
+
+struct flights;
+
+struct flight {
+    struct flight *next; /* in the table; of those behind one, in order of their coming */
+    struct flight *first_behind, *last_behind;
+    bool first; /* nobody made the same when it joined */
+    uint64_t hash;
+    struct xp_span key;
+};
+
+struct flights *flights_new(void);
+void flights_free(struct flights *f); /* nothing is under way */
+
+/* True: it is the first, and ends with flights_end or flights_pass. False: it waits. */
+bool flights_join(struct flights *f, struct flight *me, struct xp_span key);
+/* Does anyone wait behind this first one? */
+bool flights_followed(struct flights *f, const struct flight *first);
+/* Those who waited behind it, linked by `next`, or NULL; who asks the same now is the first again.
+ */
+struct flight *flights_end(struct flights *f, struct flight *first);
+/* It ends, and the next takes its place, with all others behind it; NULL: nobody waited. */
+struct flight *flights_pass(struct flights *f, struct flight *first);
+
+#endif
