@@ -27,6 +27,25 @@ enum inference_part {
     INFERENCE_PARTS
 };
 
+/* What a program does with a request's tokens; the later wins where both run. */
+enum inference_phase { INFERENCE_OTHER, INFERENCE_DECODE, INFERENCE_PREFILL, INFERENCE_PHASES };
+/* How that is known: inference_phases.c has the rules. */
+enum inference_rule { INFERENCE_UNTOLD, INFERENCE_BY_NAME, INFERENCE_BY_REPETITION };
+
+#define INFERENCE_RUNS_MAX 4096 /* of a program: durations that are kept */
+
+struct inference_program {
+    uint32_t name; /* in inference->programs */
+    uint32_t host;
+    uint8_t phase, rule;
+    uint64_t runs, total_ps; /* over all cores */
+    uint64_t core_runs;      /* of the core in question: the first that ran it */
+    int64_t longest_begin_ps;
+    uint64_t longest_ps;
+    const uint64_t *ps; /* durations on that core, in order of time */
+    uint32_t nps;
+};
+
 struct inference_request {
     int64_t group;
     uint32_t host;
@@ -35,9 +54,14 @@ struct inference_request {
     int64_t delay_ps; /* until its first batch began */
     int64_t size;     /* in batching mode */
     uint64_t part_ps[INFERENCE_PARTS];
+    uint64_t phase_ps[INFERENCE_PHASES]; /* of the time of programs; together it is that */
+    int64_t prefilled_ps; /* from its begin to the end of its prefill; INFERENCE_NEVER: none ran */
+    uint32_t decodes;     /* runs on one core */
     const int64_t *batches; /* groups it led to, ascending; not all of them are batches */
     uint32_t nbatches;
 };
+
+#define INFERENCE_NEVER INT64_MIN
 
 struct inference_batch {
     int64_t group;
@@ -85,6 +109,8 @@ struct inference {
     struct xp_strpool patterns;
     struct vec tensors; /* struct inference_tensor */
     struct vec params;  /* struct inference_params, one a model at most */
+    struct xp_strpool programs;
+    struct vec ran; /* struct inference_program, of each host by the order they first ran in */
 };
 
 bool inference_init(struct inference *inf, struct xp_arena *a);

@@ -92,8 +92,9 @@ static bool add_modules(struct inf_host *h)
             while (lane_next(&c, &ev)) {
                 struct derive_event de = {dl->line->base_ps + ev.begin_ps,
                                           dl->line->base_ps + ev.end_ps, ev.at, ev.name};
-                if (!add_span(h, derive_group(&eye, &de), de.begin_ps, de.end_ps,
-                              INFERENCE_COMPUTE))
+                int64_t group = derive_group(&eye, &de);
+                if (!add_span(h, group, de.begin_ps, de.end_ps, INFERENCE_COMPUTE) ||
+                    !inference_add_run(h, dl, &de, group))
                     return false;
             }
         }
@@ -121,15 +122,9 @@ static void index_spans(struct inf_host *h)
 
 /* --- the sweep --- */
 
-struct edge {
-    int64_t ps;
-    uint8_t part;
-    bool begins;
-};
-
 static int edge_order(const void *a, const void *b)
 {
-    const struct edge *x = a, *y = b;
+    const struct inf_edge *x = a, *y = b;
     if (x->ps != y->ps)
         return x->ps < y->ps ? -1 : 1;
     if (x->begins != y->begins)
@@ -137,21 +132,21 @@ static int edge_order(const void *a, const void *b)
     return (int)y->part - (int)x->part;
 }
 
-static bool add_edges(struct vec *edges, int64_t begin, int64_t end, uint8_t part)
+bool inference_add_edges(struct vec *edges, int64_t begin, int64_t end, uint8_t part)
 {
-    struct edge *e = vec_push(edges, sizeof *e);
+    struct inf_edge *e = vec_push(edges, sizeof *e);
     if (!e)
         return false;
-    *e = (struct edge){begin, part, true};
+    *e = (struct inf_edge){begin, part, true};
     if (!(e = vec_push(edges, sizeof *e)))
         return false;
-    *e = (struct edge){end > begin ? end : begin, part, false};
+    *e = (struct inf_edge){end > begin ? end : begin, part, false};
     return true;
 }
 
-static void sweep(struct vec *edges, uint64_t part_ps[INFERENCE_PARTS])
+void inference_sweep(struct vec *edges, uint64_t part_ps[INFERENCE_PARTS])
 {
-    struct edge *e = edges->p;
+    struct inf_edge *e = edges->p;
     uint64_t open[INFERENCE_PARTS] = {0};
     if (edges->n)
         qsort(e, edges->n, sizeof *e, edge_order);
@@ -186,7 +181,7 @@ static bool take_group(struct inf_host *h, int64_t group, struct moments *m, str
     for (uint32_t i = g->first_span; i < g->first_span + g->nspans; i++) {
         if (s[i].part == INFERENCE_COMPUTE && s[i].end_ps > m->computed)
             m->computed = s[i].end_ps;
-        if (!add_edges(edges, s[i].begin_ps, s[i].end_ps, s[i].part))
+        if (!inference_add_edges(edges, s[i].begin_ps, s[i].end_ps, s[i].part))
             return false;
     }
     m->execute = earlier(m->execute, g->execute);
@@ -196,7 +191,7 @@ static bool take_group(struct inf_host *h, int64_t group, struct moments *m, str
     if (m->schedule == INF_NONE)
         m->schedule = g->schedule;
     return g->execute == INF_NONE || g->launch == INF_NONE ||
-           add_edges(edges, g->execute, g->launch, INFERENCE_RUNTIME);
+           inference_add_edges(edges, g->execute, g->launch, INFERENCE_RUNTIME);
 }
 
 static bool break_down(struct inf_host *h, struct inference_request *r, struct vec *edges)
@@ -208,13 +203,13 @@ static bool break_down(struct inf_host *h, struct inference_request *r, struct v
         ok = take_group(h, r->batches[i], &m, edges);
     int64_t after = m.complete != INF_NONE ? m.complete : m.computed;
     if (m.execute != INF_NONE)
-        ok = ok && add_edges(edges, r->begin_ps, m.execute, INFERENCE_PREPROCESS);
+        ok = ok && inference_add_edges(edges, r->begin_ps, m.execute, INFERENCE_PREPROCESS);
     if (after != INF_NONE)
-        ok = ok && add_edges(edges, after, r->end_ps, INFERENCE_POSTPROCESS);
+        ok = ok && inference_add_edges(edges, after, r->end_ps, INFERENCE_POSTPROCESS);
     if (m.schedule != INF_NONE && m.concat != INF_NONE)
-        ok = ok && add_edges(edges, m.schedule, m.concat, INFERENCE_FORMATION);
+        ok = ok && inference_add_edges(edges, m.schedule, m.concat, INFERENCE_FORMATION);
     if (ok)
-        sweep(edges, r->part_ps);
+        inference_sweep(edges, r->part_ps);
     return ok;
 }
 
@@ -225,9 +220,9 @@ static bool break_down_batch(struct inf_host *h, struct inference_batch *b, stru
     const struct inf_group *g = &h->groups[b->group];
     const struct inf_span *s = h->spans.p;
     for (uint32_t i = g->first_span; i < g->first_span + g->nspans; i++)
-        if (!add_edges(edges, s[i].begin_ps, s[i].end_ps, s[i].part))
+        if (!inference_add_edges(edges, s[i].begin_ps, s[i].end_ps, s[i].part))
             return false;
-    sweep(edges, part_ps);
+    inference_sweep(edges, part_ps);
     b->device_ps = part_ps[INFERENCE_COMPUTE];
     return true;
 }

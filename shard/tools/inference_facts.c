@@ -24,6 +24,10 @@ static void put_request(struct facts_out *f, const struct inference_request *r)
     facts_i64(f, r->size);
     for (int i = 0; i < INFERENCE_PARTS; i++)
         facts_u64(f, r->part_ps[i]);
+    for (int i = 0; i < INFERENCE_PHASES; i++)
+        facts_u64(f, r->phase_ps[i]);
+    facts_i64(f, r->prefilled_ps);
+    facts_u64(f, r->decodes);
     facts_u64(f, r->nbatches);
     for (uint32_t i = 0; i < r->nbatches; i++)
         facts_i64(f, r->batches[i]);
@@ -53,6 +57,22 @@ static void put_params(struct facts_out *f, const struct inference_params *p)
     facts_u64(f, p->pair);
 }
 
+static void put_program(struct facts_out *f, const struct inference *inf,
+                        const struct inference_program *p)
+{
+    facts_text(f, xp_strpool_get(&inf->programs, p->name));
+    facts_u64(f, p->phase);
+    facts_u64(f, p->rule);
+    facts_u64(f, p->runs);
+    facts_u64(f, p->total_ps);
+    facts_u64(f, p->core_runs);
+    facts_i64(f, p->longest_begin_ps);
+    facts_u64(f, p->longest_ps);
+    facts_u64(f, p->nps);
+    for (uint32_t i = 0; i < p->nps; i++)
+        facts_u64(f, p->ps[i]);
+}
+
 static void put_host(struct facts_out *f, const struct inference *inf)
 {
     put_texts(f, &inf->models);
@@ -73,6 +93,9 @@ static void put_host(struct facts_out *f, const struct inference *inf)
     facts_u64(f, inf->params.n);
     for (size_t i = 0; i < inf->params.n; i++)
         put_params(f, &VEC(inf->params, struct inference_params)[i]);
+    facts_u64(f, inf->ran.n);
+    for (size_t i = 0; i < inf->ran.n; i++)
+        put_program(f, inf, &VEC(inf->ran, struct inference_program)[i]);
 }
 
 enum xp_status inference_facts_map_any(const struct tool_host *host, const struct tool_args *args,
@@ -147,6 +170,10 @@ static bool get_request(struct facts *f, struct inference *inf, const struct tex
     r->size = facts_get_i64(f);
     for (int i = 0; i < INFERENCE_PARTS; i++)
         r->part_ps[i] = facts_get_u64(f);
+    for (int i = 0; i < INFERENCE_PHASES; i++)
+        r->phase_ps[i] = facts_get_u64(f);
+    r->prefilled_ps = facts_get_i64(f);
+    r->decodes = (uint32_t)facts_get_u64(f);
     size_t n = facts_get_count(f);
     int64_t *batches = n <= UINT32_MAX ? xp_arena_alloc(inf->a, (n + 1) * sizeof *batches) : NULL;
     if (!batches)
@@ -206,6 +233,31 @@ static bool get_params(struct facts *f, struct inference *inf, const struct text
     return p != NULL;
 }
 
+static bool get_program(struct facts *f, struct inference *inf)
+{
+    struct inference_program *p = vec_push(&inf->ran, sizeof *p);
+    if (!p)
+        return false;
+    *p = (struct inference_program){.host = f->index};
+    p->name = xp_strpool_add(&inf->programs, facts_get_text(f));
+    uint64_t phase = facts_get_u64(f), rule = facts_get_u64(f);
+    p->phase = phase < INFERENCE_PHASES ? (uint8_t)phase : INFERENCE_OTHER;
+    p->rule = rule <= INFERENCE_BY_REPETITION ? (uint8_t)rule : INFERENCE_UNTOLD;
+    p->runs = facts_get_u64(f);
+    p->total_ps = facts_get_u64(f);
+    p->core_runs = facts_get_u64(f);
+    p->longest_begin_ps = facts_get_i64(f);
+    p->longest_ps = facts_get_u64(f);
+    size_t n = facts_get_count(f);
+    n = n < INFERENCE_RUNS_MAX ? n : INFERENCE_RUNS_MAX;
+    uint64_t *ps = xp_arena_alloc(inf->a, (n + 1) * sizeof *ps);
+    for (size_t i = 0; ps && i < n; i++)
+        ps[i] = facts_get_u64(f);
+    p->ps = ps;
+    p->nps = (uint32_t)n;
+    return ps && p->name != XP_STRPOOL_FULL;
+}
+
 static bool get_host(struct inference *inf, struct facts *f)
 {
     struct texts models, patterns;
@@ -223,6 +275,9 @@ static bool get_host(struct inference *inf, struct facts *f)
             return false;
     for (size_t n = facts_get_count(f); n && !f->bad; n--)
         if (!get_params(f, inf, &models))
+            return false;
+    for (size_t n = facts_get_count(f); n && !f->bad; n--)
+        if (!get_program(f, inf))
             return false;
     return true;
 }

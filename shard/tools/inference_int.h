@@ -3,6 +3,7 @@
 #define SHARD_INFERENCE_INT_H
 
 #include "shard/derive/derive.h"
+#include "shard/tools/idmap.h"
 #include "shard/tools/inference.h"
 
 /* What events of a name are to a request. */
@@ -55,6 +56,12 @@ struct inf_span {
     uint8_t part; /* enum inference_part */
 };
 
+/* A program ran on a core. */
+struct inf_run {
+    int64_t group, begin_ps, end_ps;
+    uint32_t plane, program; /* program: place in the host's */
+};
+
 struct inf_host {
     struct inference *inf;
     struct part *part;
@@ -64,6 +71,9 @@ struct inf_host {
     struct out *out;
     struct vec events; /* struct inf_event, in file order */
     struct vec spans;  /* struct inf_span */
+    struct vec runs;   /* struct inf_run */
+    size_t first_ran;  /* its programs in inf->ran begin there */
+    struct idmap ran_by;
     struct inf_group *groups;
     uint32_t ngroups;
     uint32_t *request;            /* by group: index + 1 in requests */
@@ -80,6 +90,19 @@ static inline bool inf_group_ok(const struct inf_host *h, int64_t group)
 enum xp_status inference_events(struct inf_host *h, struct xp_error *err); /* _events.c */
 /* Fills part_ps of the host's requests and device_ps of its batches. _breakdown.c */
 enum xp_status inference_breakdown(struct inf_host *h, struct xp_error *err);
+/* Once the runs and the requests are known: what of them was prefill, what decode. _phases.c */
+uint8_t inference_phase_of_name(struct xp_span name); /* enum inference_phase */
+bool inference_add_run(struct inf_host *h, const struct derive_line *dl,
+                       const struct derive_event *ev, int64_t group);
+enum xp_status inference_phases(struct inf_host *h, struct xp_error *err);
+/* Of edges of intervals: the time in which each part was the last of those that were open. */
+struct inf_edge {
+    int64_t ps;
+    uint8_t part;
+    bool begins;
+};
+bool inference_add_edges(struct vec *edges, int64_t begin, int64_t end, uint8_t part);
+void inference_sweep(struct vec *edges, uint64_t part_ps[INFERENCE_PARTS]);
 enum xp_status inference_tensors(struct inf_host *h, struct xp_error *err); /* _tensors.c */
 /* Once the models are known. _params.c */
 enum xp_status inference_params(struct inf_host *h, struct xp_error *err);

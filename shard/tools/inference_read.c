@@ -11,7 +11,8 @@ static const char *const names[NAMES] = {"model_id", "batching_input_task_size",
 bool inference_init(struct inference *inf, struct xp_arena *a)
 {
     *inf = (struct inference){.a = a};
-    return xp_strpool_init(&inf->models, a) && xp_strpool_init(&inf->patterns, a);
+    return xp_strpool_init(&inf->models, a) && xp_strpool_init(&inf->patterns, a) &&
+           xp_strpool_init(&inf->programs, a);
 }
 
 void inference_fini(struct inference *inf)
@@ -20,6 +21,7 @@ void inference_fini(struct inference *inf)
     vec_free(&inf->batches);
     vec_free(&inf->tensors);
     vec_free(&inf->params);
+    vec_free(&inf->ran);
 }
 
 /* --- groups and what led to what --- */
@@ -134,7 +136,8 @@ static bool add_request(struct inf_host *h, int64_t group, uint8_t kind)
     struct inference_request *r = vec_push(&h->requests, sizeof *r);
     if (!r)
         return false;
-    *r = (struct inference_request){.group = group, .host = h->host};
+    *r = (struct inference_request){
+        .group = group, .host = h->host, .prefilled_ps = INFERENCE_NEVER};
     h->request[group] = (uint32_t)h->requests.n;
     if (!children_of(h, group, &r->batches, &r->nbatches))
         return false;
@@ -371,6 +374,7 @@ static enum xp_status read_host(struct inf_host *h, struct xp_error *err)
     if (!join_batches(h))
         return inference_busy(err);
     XP_TRY(inference_breakdown(h, err));
+    XP_TRY(inference_phases(h, err));
     XP_TRY(inference_tensors(h, err));
     XP_TRY(inference_params(h, err));
     return hand_over(h) ? XP_OK : inference_busy(err);
@@ -406,7 +410,8 @@ static bool worth_it(const struct inf_host *h)
 enum xp_status inference_read(struct inference *inf, struct part *p, uint32_t host, struct out *out,
                               struct xp_error *err)
 {
-    struct inf_host h = {.inf = inf, .part = p, .host = host, .out = out};
+    struct inf_host h = {.inf = inf, .part = p, .host = host, .out = out, .first_ran = inf->ran.n};
+    idmap_init(&h.ran_by, inf->a);
     h.plane = profile_plane(p, "/host:CPU");
     if (!h.plane || !worth_it(&h))
         return XP_OK;
@@ -415,6 +420,7 @@ enum xp_status inference_read(struct inference *inf, struct part *p, uint32_t ho
         st = read_host(&h, err);
     vec_free(&h.events);
     vec_free(&h.spans);
+    vec_free(&h.runs);
     vec_free(&h.requests);
     vec_free(&h.batches);
     return st;

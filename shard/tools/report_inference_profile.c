@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "shard/tools/inference_facts.h"
+#include "shard/tools/report_inference.h"
 #include "shard/tools/reports_more.h"
 
 /* Where does the time of a request go, and how well are requests put into batches? */
@@ -14,23 +14,7 @@
 static const double percents[] = {0, 10, 25, 50, 75, 90, 95, 99, 99.9, 100};
 #define PERCENTS (sizeof percents / sizeof *percents)
 
-struct view {
-    struct inference inf;
-    struct facts *hosts;
-    size_t nhosts;
-    size_t nrequests, nbatches;
-    const struct inference_request *requests; /* by how long they took */
-    const struct inference_batch *batches;
-    const struct inference_params *params;
-    size_t nparams;
-};
-
-static uint64_t lasted(int64_t begin_ps, int64_t end_ps)
-{
-    return end_ps > begin_ps ? (uint64_t)end_ps - (uint64_t)begin_ps : 0;
-}
-
-static struct report_cell host_of(const struct view *v, uint32_t index)
+struct report_cell inference_host_cell(const struct inference_view *v, uint32_t index)
 {
     for (size_t i = 0; i < v->nhosts; i++)
         if (v->hosts[i].index == index)
@@ -38,7 +22,7 @@ static struct report_cell host_of(const struct view *v, uint32_t index)
     return report_none();
 }
 
-static struct report_cell model_of(const struct view *v, int32_t model)
+struct report_cell inference_model_cell(const struct inference_view *v, int32_t model)
 {
     return model < 0 ? report_none()
                      : report_of_text(xp_strpool_get(&v->inf.models, (uint32_t)model + 1));
@@ -52,16 +36,18 @@ static struct report_cell model_of(const struct view *v, int32_t model)
         {"runtime", "Runtime", "ps", REPORT_COL_NUMBER, true, "launching programs"},               \
         {"to_device", "To device", "ps", REPORT_COL_NUMBER, true, "copies to the device"},         \
         {"compute", "Device", "ps", REPORT_COL_NUMBER, true, "programs ran"},                      \
+        {"prefill", "Prefill", "ps", REPORT_COL_NUMBER, true, "of it, reading the prompt"},        \
+        {"decode", "Decode", "ps", REPORT_COL_NUMBER, true, "of it, making tokens"},               \
         {"to_host", "To host", "ps", REPORT_COL_NUMBER, true, "copies back"},                      \
         {"postprocess", "Host, after", "ps", REPORT_COL_NUMBER, true, "work on the host after"},   \
     {                                                                                              \
         "idle", "Nothing", "ps", REPORT_COL_NUMBER, true, "no event tells what it waited for"      \
     }
 
-static const uint8_t parts[] = {INFERENCE_PREPROCESS,  INFERENCE_FORMATION, INFERENCE_RUNTIME,
-                                INFERENCE_TO_DEVICE,   INFERENCE_COMPUTE,   INFERENCE_TO_HOST,
-                                INFERENCE_POSTPROCESS, INFERENCE_IDLE};
-#define NPARTS (sizeof parts)
+static const uint8_t before[] = {INFERENCE_PREPROCESS, INFERENCE_FORMATION, INFERENCE_RUNTIME,
+                                 INFERENCE_TO_DEVICE, INFERENCE_COMPUTE};
+static const uint8_t after[] = {INFERENCE_TO_HOST, INFERENCE_POSTPROCESS, INFERENCE_IDLE};
+#define NPARTS (sizeof before + 2 + sizeof after)
 
 static const struct report_column request_columns[] = {
     {"host", "Host", "", REPORT_COL_TEXT, false, "name of the profile's file"},
@@ -71,13 +57,14 @@ static const struct report_column request_columns[] = {
     {"size", "Size", "count", REPORT_COL_NUMBER, true, "of its input, where batches are made"},
     {"delay", "Delay", "ps", REPORT_COL_NUMBER, true, "until its first batch began"},
     PARTS,
+    {"decodes", "Decode runs", "count", REPORT_COL_NUMBER, true, "on one core"},
     {"first_begin_ps", "Begin", "ps", REPORT_COL_NUMBER, false, "in the profile"},
 };
 
 /* What no other part explains is nothing that an event tells of. */
 static uint64_t part_of(const struct inference_request *q, uint8_t part)
 {
-    uint64_t all = lasted(q->begin_ps, q->end_ps), told = 0;
+    uint64_t all = inference_latency(q), told = 0;
     if (part != INFERENCE_IDLE)
         return q->part_ps[part];
     for (int k = INFERENCE_IDLE + 1; k < INFERENCE_PARTS; k++)
@@ -85,36 +72,108 @@ static uint64_t part_of(const struct inference_request *q, uint8_t part)
     return all > told ? all - told : 0;
 }
 
-static void put_parts(const struct inference_request *q, struct report_cell *c)
+static void put_parts(const struct inference_view *v, const struct inference_request *q,
+                      struct report_cell *c)
 {
-    for (size_t k = 0; k < NPARTS; k++)
-        c[k] = report_of_u64(part_of(q, parts[k]));
+    for (size_t k = 0; k < sizeof before; k++)
+        *c++ = report_of_u64(part_of(q, before[k]));
+    *c++ = v->phases ? report_of_u64(q->phase_ps[INFERENCE_PREFILL]) : report_none();
+    *c++ = v->phases ? report_of_u64(q->phase_ps[INFERENCE_DECODE]) : report_none();
+    for (size_t k = 0; k < sizeof after; k++)
+        *c++ = report_of_u64(part_of(q, after[k]));
 }
 
 static void request_row(void *ctx, uint64_t i, struct report_cell *c)
 {
-    const struct view *v = ctx;
-    const struct inference_request *q = &v->requests[i];
-    c[0] = host_of(v, q->host);
+    const struct inference_view *v = ctx;
+    const struct inference_request *q = v->requests[i];
+    c[0] = inference_host_cell(v, q->host);
     c[1] = report_of_i64(q->group);
-    c[2] = model_of(v, q->model);
-    c[3] = report_of_u64(lasted(q->begin_ps, q->end_ps));
+    c[2] = inference_model_cell(v, q->model);
+    c[3] = report_of_u64(inference_latency(q));
     c[4] = q->size > 0 ? report_of_i64(q->size) : report_none();
     c[5] = q->nbatches ? report_of_i64(q->delay_ps) : report_none();
-    put_parts(q, c + 6);
-    c[6 + NPARTS] = report_of_i64(q->begin_ps);
+    put_parts(v, q, c + 6);
+    c[6 + NPARTS] = v->phases ? report_of_u64(q->decodes) : report_none();
+    c[7 + NPARTS] = report_of_i64(q->begin_ps);
+}
+
+/* --- percentiles --- */
+
+/* What percentiles may be of; by=. */
+static uint64_t amount(const struct inference_request *q, size_t by)
+{
+    switch (by) {
+    case 0:
+        return inference_latency(q);
+    case 1:
+        return q->size > 0 ? (uint64_t)q->size : 0;
+    case 2:
+        return q->delay_ps > 0 ? (uint64_t)q->delay_ps : 0;
+    case 3:
+        return q->phase_ps[INFERENCE_PREFILL];
+    case 4:
+        return q->phase_ps[INFERENCE_DECODE];
+    default:
+        return by - 5 < sizeof before ? part_of(q, before[by - 5])
+                                      : part_of(q, after[by - 5 - sizeof before]);
+    }
+}
+
+static const struct {
+    const char *id, *title;
+} amounts[] = {{"latency", "Latency"},
+               {"size", "Percentiles by size"},
+               {"delay", "Percentiles by delay"},
+               {"prefill", "Percentiles by time of prefill"},
+               {"decode", "Percentiles by time of decode"},
+               {"preprocess", "Percentiles by time on the host before"},
+               {"formation", "Percentiles by time of batching"},
+               {"runtime", "Percentiles by time of launching"},
+               {"to_device", "Percentiles by time of copies to the device"},
+               {"compute", "Percentiles by time on the device"},
+               {"to_host", "Percentiles by time of copies to the host"},
+               {"postprocess", "Percentiles by time on the host after"},
+               {"idle", "Percentiles by time that no event tells of"}};
+#define AMOUNTS (sizeof amounts / sizeof *amounts)
+
+static int by_amount(const void *a, const void *b, void *ctx)
+{
+    const struct inference_request *x = *(const struct inference_request *const *)a,
+                                   *y = *(const struct inference_request *const *)b;
+    uint64_t p = amount(x, *(const size_t *)ctx), q = amount(y, *(const size_t *)ctx);
+    if (p != q)
+        return p < q ? -1 : 1;
+    return (x > y) - (x < y); /* they come by latency */
+}
+
+static enum xp_status choose_percentiles(struct inference_view *v, const struct tool_args *args,
+                                         size_t *by, struct xp_error *err)
+{
+    struct xp_span asked = {0};
+    *by = 0;
+    if (!tool_arg(args, "by", &asked) || !asked.n)
+        return XP_OK;
+    for (; *by < AMOUNTS && !xp_span_eq(asked, xp_span_str(amounts[*by].id)); ++*by)
+        ;
+    if (*by == AMOUNTS)
+        return xp_fail(err, XP_BAD_REQUEST, 0,
+                       "percentiles can be by latency, size, delay, prefill, decode, preprocess, "
+                       "formation, runtime, to_device, compute, to_host, postprocess or idle");
+    if (v->nrequests)
+        qsort_r(v->chosen, v->nrequests, sizeof *v->chosen, by_amount, by);
+    return XP_OK;
 }
 
 /* The request at which so many percent took no longer. */
-static const struct inference_request *at_percent(const struct view *v, double percent)
+static const struct inference_request *at_percent(const struct inference_view *v, double percent)
 {
-    size_t k = (size_t)(percent / 100 * (double)v->nrequests + 0.999999);
-    return &v->requests[k ? (k <= v->nrequests ? k - 1 : v->nrequests - 1) : 0];
+    return v->chosen[inference_place(v->nrequests, percent)];
 }
 
 static const struct report_column percent_columns[] = {
     {"percentile", "Percentile", "", REPORT_COL_NUMBER, false,
-     "percent of all requests took no longer"},
+     "percent of all requests took no longer, or had no more of what was chosen"},
     {"latency", "Latency", "ps", REPORT_COL_NUMBER, false, "of the request there"},
     PARTS,
     {"request", "Request", "", REPORT_COL_NUMBER, false, "its group"},
@@ -124,16 +183,50 @@ static void percent_row(void *ctx, uint64_t i, struct report_cell *c)
 {
     const struct inference_request *q = at_percent(ctx, percents[i]);
     c[0] = report_of_double(percents[i]);
-    c[1] = report_of_u64(lasted(q->begin_ps, q->end_ps));
-    put_parts(q, c + 2);
+    c[1] = report_of_u64(inference_latency(q));
+    put_parts(ctx, q, c + 2);
     c[2 + NPARTS] = report_of_i64(q->group);
 }
 
+/* Device time as one, or as its phases and the rest of it. */
 static void percent_point(void *ctx, uint64_t i, struct report_cell *x, struct report_cell *y)
 {
-    const struct inference_request *q = at_percent(ctx, percents[i]);
+    const struct inference_view *v = ctx;
+    const struct inference_request *q = at_percent(v, percents[i]);
     *x = report_of_double(percents[i]);
-    put_parts(q, y);
+    for (size_t k = 0; k + 1 < sizeof before; k++)
+        *y++ = report_of_u64(part_of(q, before[k]));
+    if (v->phases) {
+        *y++ = report_of_u64(q->phase_ps[INFERENCE_PREFILL]);
+        *y++ = report_of_u64(q->phase_ps[INFERENCE_DECODE]);
+        *y++ = report_of_u64(q->phase_ps[INFERENCE_OTHER]);
+    } else {
+        *y++ = report_of_u64(part_of(q, INFERENCE_COMPUTE));
+    }
+    for (size_t k = 0; k < sizeof after; k++)
+        *y++ = report_of_u64(part_of(q, after[k]));
+}
+
+static void draw_percentiles(struct report *r, const struct inference_view *v)
+{
+    static const char *const whole[] = {"before", "batching", "runtime", "to device",
+                                        "device", "to host",  "after",   "nothing"};
+    static const char *const apart[] = {"before",  "batching", "runtime",          "to device",
+                                        "prefill", "decode",   "unnamed programs", "to host",
+                                        "after",   "nothing"};
+    report_series(r, &(struct report_points){.id = "breakdown",
+                                             .title = "What requests spend their time on",
+                                             .x_label = "percentile",
+                                             .x_unit = "",
+                                             .y_label = "Time",
+                                             .y_unit = "ps",
+                                             .kind = "stack",
+                                             .names = v->phases ? apart : whole,
+                                             .nnames = v->phases ? sizeof apart / sizeof *apart
+                                                                 : sizeof whole / sizeof *whole,
+                                             .n = v->nrequests ? PERCENTS : 0,
+                                             .point = percent_point,
+                                             .ctx = (void *)v});
 }
 
 /* --- batches --- */
@@ -153,12 +246,12 @@ static const struct report_column batch_columns[] = {
 
 static void batch_row(void *ctx, uint64_t i, struct report_cell *c)
 {
-    const struct view *v = ctx;
-    const struct inference_batch *b = &v->batches[i];
-    c[0] = host_of(v, b->host);
+    const struct inference_view *v = ctx;
+    const struct inference_batch *b = v->batches[i];
+    c[0] = inference_host_cell(v, b->host);
     c[1] = report_of_i64(b->group);
-    c[2] = model_of(v, b->model);
-    c[3] = report_of_u64(lasted(b->begin_ps, b->end_ps));
+    c[2] = inference_model_cell(v, b->model);
+    c[3] = report_of_u64(inference_lasted(b->begin_ps, b->end_ps));
     c[4] = b->size > 0 ? report_of_i64(b->size) : report_none();
     c[5] = b->size > 0 ? report_of_i64(b->padding) : report_none();
     c[6] = report_ratio((double)b->size - (double)b->padding, (double)b->size);
@@ -202,9 +295,9 @@ static struct report_cell timeout_of(const struct inference_params *p)
 
 static void param_row(void *ctx, uint64_t i, struct report_cell *c)
 {
-    const struct view *v = ctx;
+    const struct inference_view *v = ctx;
     const struct inference_params *p = &v->params[i];
-    c[0] = model_of(v, p->model);
+    c[0] = inference_model_cell(v, p->model);
     c[1] = told(p, INFERENCE_MAX_SIZE, p->max_size);
     c[2] = timeout_of(p);
     c[3] = told(p, INFERENCE_THREADS, p->threads);
@@ -214,11 +307,11 @@ static void param_row(void *ctx, uint64_t i, struct report_cell *c)
 
 /* --- metrics --- */
 
-static void request_metrics(struct report *r, const struct view *v)
+static void request_metrics(struct report *r, const struct inference_view *v)
 {
-    static const char *const ids[] = {"requests", "latency_mean", "latency_p50", "latency_p99",
-                                      "request_rate"};
-    static const double at[] = {0, 0, 50, 99};
+    static const char *const ids[] = {"requests",    "latency_mean", "latency_p50",
+                                      "latency_p90", "latency_p99",  "request_rate"};
+    static const double at[] = {0, 0, 50, 90, 99};
     uint64_t sum = 0;
     int64_t first = INT64_MAX, last = INT64_MIN;
     if (!v->nrequests) {
@@ -227,27 +320,27 @@ static void request_metrics(struct report *r, const struct view *v)
         return;
     }
     for (size_t i = 0; i < v->nrequests; i++) {
-        const struct inference_request *q = &v->requests[i];
-        sum += lasted(q->begin_ps, q->end_ps);
+        const struct inference_request *q = v->requests[i];
+        sum += inference_latency(q);
         first = q->begin_ps < first ? q->begin_ps : first;
         last = q->end_ps > last ? q->end_ps : last;
     }
     report_u64(r, ids[0], v->nrequests, NULL);
     report_u64(r, ids[1], sum / v->nrequests, NULL);
-    for (int i = 2; i < 4; i++) {
-        const struct inference_request *q = at_percent(v, at[i]);
-        report_u64(r, ids[i], lasted(q->begin_ps, q->end_ps), NULL);
-    }
-    report_metric(r, ids[4], report_ratio((double)v->nrequests * 1e12, (double)lasted(first, last)),
+    for (int i = 2; i < 5; i++)
+        report_u64(r, ids[i], inference_latency(v->requests[inference_place(v->nrequests, at[i])]),
+                   NULL);
+    report_metric(r, ids[5],
+                  report_ratio((double)v->nrequests * 1e12, (double)inference_lasted(first, last)),
                   "the requests take no time", NULL, NULL);
 }
 
-static void batch_metrics(struct report *r, const struct view *v)
+static void batch_metrics(struct report *r, const struct inference_view *v)
 {
     double size = 0, padding = 0;
     for (size_t i = 0; i < v->nbatches; i++) {
-        size += v->batches[i].size > 0 ? (double)v->batches[i].size : 0;
-        padding += v->batches[i].size > 0 ? (double)v->batches[i].padding : 0;
+        size += v->batches[i]->size > 0 ? (double)v->batches[i]->size : 0;
+        padding += v->batches[i]->size > 0 ? (double)v->batches[i]->padding : 0;
     }
     if (v->nbatches)
         report_u64(r, "batches", v->nbatches, NULL);
@@ -257,7 +350,7 @@ static void batch_metrics(struct report *r, const struct view *v)
                   "no batch tells its size and padding", NULL, NULL);
 }
 
-static void param_metrics(struct report *r, const struct view *v)
+static void param_metrics(struct report *r, const struct inference_view *v)
 {
     int64_t most = 0;
     bool any = false;
@@ -273,7 +366,7 @@ static void param_metrics(struct report *r, const struct view *v)
         report_na(r, "max_batch_size", NO_PARAMS);
 }
 
-static void verdict(struct report *r, const struct view *v)
+static void verdict(struct report *r, const struct inference_view *v)
 {
     static const char *const words[INFERENCE_PARTS] = {
         [INFERENCE_IDLE] = "waiting for what no event tells",
@@ -288,23 +381,31 @@ static void verdict(struct report *r, const struct view *v)
     int most = 0;
     for (size_t i = 0; i < v->nrequests; i++)
         for (int k = 0; k < INFERENCE_PARTS; k++)
-            sum[k] += (double)part_of(&v->requests[i], (uint8_t)k);
+            sum[k] += (double)part_of(v->requests[i], (uint8_t)k);
     for (int k = 0; k < INFERENCE_PARTS; k++) {
         all += sum[k];
         most = sum[k] > sum[most] ? k : most;
     }
-    if (all > 0)
+    if (!(all > 0))
+        return;
+    double decode = 0, prefill = 0;
+    for (size_t i = 0; i < v->nrequests; i++) {
+        decode += (double)v->requests[i]->phase_ps[INFERENCE_DECODE];
+        prefill += (double)v->requests[i]->phase_ps[INFERENCE_PREFILL];
+    }
+    if (v->phases && most == INFERENCE_COMPUTE)
+        report_verdict(r, "%.1f %% of the requests' time is %s: %.1f %% prefill, %.1f %% decode.",
+                       100 * sum[most] / all, words[most], 100 * prefill / all, 100 * decode / all);
+    else
         report_verdict(r, "%.1f %% of the requests' time is %s.", 100 * sum[most] / all,
                        words[most]);
 }
 
-static void tables(struct report *r, struct view *v)
+static void tables(struct report *r, struct inference_view *v, size_t by)
 {
-    static const char *const names[] = {"before", "batching", "runtime", "to device",
-                                        "device", "to host",  "after",   "nothing"};
     report_table(r,
                  &(struct report_rows){.id = "percentiles",
-                                       .title = "Latency",
+                                       .title = amounts[by].title,
                                        .columns = percent_columns,
                                        .ncolumns = sizeof percent_columns / sizeof *percent_columns,
                                        .n = v->nrequests ? PERCENTS : 0,
@@ -340,45 +441,45 @@ static void tables(struct report *r, struct view *v)
                                           .row = param_row,
                                           .ctx = v,
                                           .sort = "model"});
-    report_series(r, &(struct report_points){.id = "breakdown",
-                                             .title = "What requests spend their time on",
-                                             .x_label = "percentile",
-                                             .x_unit = "",
-                                             .y_label = "Time",
-                                             .y_unit = "ps",
-                                             .kind = "stack",
-                                             .names = names,
-                                             .nnames = NPARTS,
-                                             .n = v->nrequests ? PERCENTS : 0,
-                                             .point = percent_point,
-                                             .ctx = v});
+}
+
+static enum xp_status write_view(struct inference_view *v, const struct tool_args *args,
+                                 struct report *r, struct xp_error *err)
+{
+    struct xp_span model = {0};
+    size_t by;
+    inference_sort(&v->inf);
+    tool_arg(args, "model", &model);
+    XP_TRY(inference_view_choose(v, model, err));
+    XP_TRY(choose_percentiles(v, args, &by, err));
+    v->params = v->inf.params.p;
+    v->nparams = v->inf.params.n;
+    verdict(r, v);
+    request_metrics(r, v);
+    batch_metrics(r, v);
+    param_metrics(r, v);
+    report_inference_phases(r, v);
+    tables(r, v, by);
+    report_inference_programs(r, v);
+    report_inference_tensors(r, v);
+    report_inference_models(r, v);
+    report_inference_distribution(r, v);
+    draw_percentiles(r, v);
+    return XP_OK;
 }
 
 static enum xp_status write_report(struct xp_span merged, const struct tool_args *args,
                                    struct report *r, struct xp_error *err)
 {
-    struct view v = {0};
-    (void)args;
+    struct inference_view v = {.a = r->a};
     XP_TRY(facts_open(merged, r->a, &v.hosts, &v.nhosts, err));
     if (!inference_init(&v.inf, r->a))
         return xp_fail(err, XP_BUSY, 0, "no memory left for the requests");
     enum xp_status st = XP_OK;
     for (size_t i = 0; i < v.nhosts && st == XP_OK; i++)
         st = inference_facts_add(&v.inf, &v.hosts[i], err);
-    if (st == XP_OK) {
-        inference_sort(&v.inf);
-        v.requests = v.inf.requests.p;
-        v.nrequests = v.inf.requests.n;
-        v.batches = v.inf.batches.p;
-        v.nbatches = v.inf.batches.n;
-        v.params = v.inf.params.p;
-        v.nparams = v.inf.params.n;
-        verdict(r, &v);
-        request_metrics(r, &v);
-        batch_metrics(r, &v);
-        param_metrics(r, &v);
-        tables(r, &v);
-    }
+    if (st == XP_OK)
+        st = write_view(&v, args, r, err);
     inference_fini(&v.inf);
     return st;
 }

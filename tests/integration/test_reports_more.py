@@ -189,6 +189,32 @@ def test_hosts_by_steps_are_a_heat_map(served):
 
 
 @needs_data
+def test_prefill_and_decode_are_told_apart(served):
+    """Each request of the made server is one run of jit_prefill and three of jit_generate."""
+    doc = report(served, 'serve_v5e', 'inference_profile')
+    got, t = metrics(doc), truth('serve_v5e')
+    phases = {p['phase']: p for p in rows(doc, 'phases')}
+    assert {p: phases[p]['rule'] for p in ('prefill', 'decode')} == {'prefill': 'by name', 'decode': 'by name'}
+    for p in rows(doc, 'programs'):
+        name = next(m['name'] for m in t['modules'] if str(m['program_id']) in p['program'])
+        assert p['phase'] == {'jit_prefill': 'prefill', 'jit_generate': 'decode'}[name]
+    for r in rows(doc, 'requests'):
+        assert r['decodes'] == 3 and 0 < r['prefill'] < r['decode']
+        assert 0 <= r['compute'] - r['prefill'] - r['decode'] < 1e-6 * r['compute']
+    assert got['first_token_time'] > got['prefill_time']
+    assert 3 * got['decode_run_time'] == pytest.approx(got['decode_time'], rel=0.01)
+    assert got['prefill_time'] + got['decode_time'] == pytest.approx(1e9 * t['device_busy_ms_per_step'], rel=0.001)
+    latencies = next(s for s in doc['series'] if s['id'] == 'latencies')
+    assert sum(p[1] for p in latencies['points']) == got['requests']
+    by = report(served, 'serve_v5e', 'inference_profile', by='prefill')
+    assert [r['prefill'] for r in rows(by, 'percentiles')] == sorted(r['prefill'] for r in rows(by, 'percentiles'))
+    only = report(served, 'serve_v5e', 'inference_profile', model='demo-lm:1')
+    assert metrics(only)['requests'] == got['requests']
+    for bad in ({'model': 'no such'}, {'by': 'no such'}):
+        assert served.api('report', run='serve_v5e', tool='inference_profile', **bad).status == 400
+
+
+@needs_data
 def test_transfers_between_slices_have_their_times(served):
     doc = report(served, 'multislice_v6e_2host', 'megascale_stats')
     found = rows(doc, 'transfers')

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
 import type { Cell, Series } from "../api/report";
+import type { Mark } from "../model/latencies";
 import { asNumber, exact, show } from "../model/units";
 import { useWidth } from "../widgets/size";
 import { seriesColours } from "./colours";
@@ -15,8 +16,16 @@ const BOTTOM = 40;
 const HEIGHT = 250;
 const MANY = 240; // bars; beyond these they become an area
 
-export function XyChart({ s, href, onSpan, height = HEIGHT }: {
-  s: Series; href?: (point: readonly Cell[]) => string; onSpan?: (a: Cell | undefined, b: Cell | undefined) => void; height?: number;
+/** Where it is among bars of equal width that begin at each point's x; null: it is beside them. */
+export function markAt(points: readonly (readonly Cell[])[], at: number): number | null {
+  const x0 = asNumber(points[0]?.[0]);
+  const wide = points.length > 1 ? asNumber(points[1]![0]) - x0 : NaN;
+  const place = (at - x0) / wide;
+  return place >= 0 && place <= points.length ? place : null;
+}
+
+export function XyChart({ s, href, onSpan, marks = [], height = HEIGHT }: {
+  s: Series; href?: (point: readonly Cell[]) => string; onSpan?: (a: Cell | undefined, b: Cell | undefined) => void; marks?: readonly Mark[]; height?: number;
 }) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box, 640);
@@ -98,6 +107,15 @@ export function XyChart({ s, href, onSpan, height = HEIGHT }: {
             ))
             : points.map((_, i) => i % every === 0 && <text key={i} class="tick" x={sx(i)} y={TOP + tall + 16} text-anchor="middle">{shorten(label(i), 22)}</text>)}
           <line class="base" x1={LEFT} x2={LEFT + inner} y1={sy(Math.max(0, y.min))} y2={sy(Math.max(0, y.min))} />
+          {marks.map((m, i) => {
+            const place = markAt(points, m.at);
+            return place !== null && (
+              <g key={m.label} class="mark">
+                <line x1={LEFT + place * slot} x2={LEFT + place * slot} y1={TOP} y2={TOP + tall} />
+                <text x={LEFT + place * slot + (place > points.length * 0.8 ? -4 : 4)} y={TOP + 11 + i * 13} text-anchor={place > points.length * 0.8 ? "end" : "start"}>{m.label}</text>
+              </g>
+            );
+          })}
           {span.from.value >= 0 && span.to.value >= 0 && <SpanBand a={sx(span.from.value)} b={sx(span.to.value)} pad={numericX ? 0 : slot / 2} top={TOP} tall={tall} />}
           {here && <line class="cursor-line" x1={sx(at.value)} x2={sx(at.value)} y1={TOP} y2={TOP + tall} />}
         </svg>

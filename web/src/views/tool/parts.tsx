@@ -17,6 +17,7 @@ import { Icon } from "../../widgets/icon";
 import { DataTable } from "../../widgets/table";
 import { TreeTable } from "../../widgets/treetable";
 import { RowCard } from "./card";
+import { requestLink } from "./inference";
 import { set, setArg, tableState } from "./state";
 
 export interface PartProps {
@@ -98,7 +99,7 @@ export function TablePart({ t, first, all, ...p }: PartProps & { t: Table; first
 
 export function SeriesPart({ series, ...p }: PartProps & { series: Series }) {
   const asTable = useSignal(false);
-  const href = stepLink(p);
+  const href = series.x.label === "percentile" ? requestLink(p) : stepLink(p);
   const table = useMemo(() => seriesTable(series), [series]);
   return (
     <section class="panel" aria-label={series.title}>
@@ -135,7 +136,7 @@ function SeriesChart({ series, href, p }: { series: Series; href: ((point: reado
   const steps = /^steps?$/i.test(series.x.label) && series.x.type === "number" ? { onSpan: chooseSteps } : {};
   if (series.kind === "heat") return <HeatMap s={series} {...steps} onRow={(name) => p.report.hosts.includes(name) && set({ hosts: [name] })} />;
   if (series.kind === "scatter") return <ScatterSeries series={series} />;
-  return <XyChart s={series} {...steps} {...(href && series.x.label.toLowerCase().includes("step") ? { href } : {})} />;
+  return <XyChart s={series} {...steps} {...(href && /step|^percentile$/i.test(series.x.label) ? { href } : {})} />;
 }
 
 function LongHeat({ series, p }: { series: Series; p: PartProps }) {

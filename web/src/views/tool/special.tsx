@@ -1,6 +1,7 @@
 // What single tools have beside the parts of every report.
 import type { ComponentChildren } from "preact";
 import type { Report, Series, Table } from "../../api/report";
+import { otherSeries } from "../../model/latencies";
 import type { ToolUrl } from "../../model/toolurl";
 import { setArg } from "./state";
 import type { PartProps } from "./parts";
@@ -8,6 +9,7 @@ import { BufferControls, BuffersPart } from "./buffers";
 import { EnvironmentPart, isEnvironment } from "./environment";
 import { FindingsPart, findingsOf, TopFindings } from "./findings";
 import { GraphControls, GraphPart, graphTables } from "./graph";
+import { Distribution, InferenceControls } from "./inference";
 import { programArgument } from "./modules";
 import { Questions } from "./questions";
 import { RooflinePart } from "./roofline";
@@ -61,6 +63,7 @@ export const specials: Record<string, Special | undefined> = {
   },
   utilization_viewer: { afterSeries: (p) => <UnitsPart {...p} /> },
   megascale_stats: { afterSeries: (p) => <Questions {...p} /> },
+  inference_profile: { controls: (p) => <InferenceControls {...p} />, top: (p) => <Distribution {...p} />, series: (r) => otherSeries(r) },
   perf_counters: {
     controls: ({ s }) => <div class="controls"><Choice name="zeros" label="Counters" value={s.args["zeros"] ?? ""} options={[["", "that are not 0"], ["1", "all"]]} /></div>,
   },
