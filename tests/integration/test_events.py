@@ -60,10 +60,9 @@ def test_the_list_of_runs_is_told_when_it_changes(start, tmp_path):
     assert 'content-encoding' not in s.headers and s.headers['cache-control'] == 'no-store'
     name, now = s.event()
     assert name == 'runs' and now['version']
-    began = time.monotonic()
     daemon.generate(tmp_path, 'second', '--steps', '1')
     name, then = s.event()
-    assert name == 'runs' and then['version'] != now['version'] and time.monotonic() - began < 10
+    assert name == 'runs' and then['version'] != now['version']
     s.close()
 
 
@@ -101,7 +100,7 @@ def test_a_drain_ends_streams_in_order(start, tmp_path):
         while s.event() is not None:
             pass
         s.close()
-    assert d.proc.wait(10) == 0 and time.monotonic() - began < 6
+    assert d.proc.wait(10) == 0 and time.monotonic() - began < 9  # after ten seconds they would be cut
 
 
 def test_there_is_a_limit_and_who_leaves_makes_room(start, tmp_path):

@@ -65,6 +65,10 @@ def root(tmp_path_factory):
     for host, bytes_ in (('host-1', half), ('host-2', b'\x0a' + b'\xff' * 11)):
         with open(daemon.profile(path, 'damaged', host), 'wb') as f:
             f.write(bytes_)
+    daemon.generate(path, 'cut', '--hosts', '4', '--steps', '40')
+    for i in range(4):
+        whole = daemon.profile(path, 'cut', 'host-%d' % i)
+        os.truncate(whole, os.path.getsize(whole) // 2)
     return path
 
 
@@ -75,13 +79,22 @@ def alone(root):
     d.stop()
 
 
-@pytest.fixture(scope='module')
-def cluster(root, tmp_path_factory):
-    key = tmp_path_factory.mktemp('key') / 'key'
-    key.write_text(KEY)
-    c = Cluster(root, key)
+def cluster_of(root, folder):
+    (folder / 'key').write_text(KEY)
+    c = Cluster(root, folder / 'key')
     yield c
     c.stop()
+
+
+@pytest.fixture(scope='module')
+def cluster(root, tmp_path_factory):
+    yield from cluster_of(root, tmp_path_factory.mktemp('key'))
+
+
+@pytest.fixture
+def mortal(root, tmp_path):
+    """A cluster for one test, which may kill its shards."""
+    yield from cluster_of(root, tmp_path)
 
 
 def compat(run, tool, what='data'):
@@ -113,18 +126,19 @@ def test_a_range_is_the_same_wherever_its_hosts_are(cluster, alone):
 
 
 def test_hosts_are_mapped_by_their_owners_and_no_shard_has_more_than_its_share(cluster):
-    maps, loads = cluster.metrics('hosts_mapped_total'), cluster.metrics('part_loads_total')
+    maps, loads, late = (cluster.metrics(m) for m in ('hosts_mapped_total', 'part_loads_total', 'asks_second_total'))
     gathered = sum(cluster.metrics('hosts_gathered_total'))
     assert cluster.frontend.get(report('run1', 'overview_page')).status == 200
     mapped = [b - a for a, b in zip(maps, cluster.metrics('hosts_mapped_total'))]
-    assert sum(mapped) == HOSTS and max(mapped) <= 3, mapped  # 1.25 x the mean, rounded up
+    twice = sum(cluster.metrics('asks_second_total')) - sum(late)  # on a machine that is busy
+    assert HOSTS <= sum(mapped) <= HOSTS + twice and max(mapped) <= 3 + twice, mapped  # 1.25 x the mean, rounded up
     assert sum(cluster.metrics('hosts_gathered_total')) - gathered >= HOSTS - 3
     # The pages of a host come from where its profile is already.
     for i in range(HOSTS):
         for what in ('tracks', 'window'):
             q = daemon.query(run='run1', host='host-%d' % i, **({'px': 100} if what == 'window' else {}))
             assert cluster.frontend.get('/api/v1/%s?%s' % (what, q)).status == 200
-    assert sum(cluster.metrics('part_loads_total')) - sum(loads) == HOSTS
+    assert HOSTS <= sum(cluster.metrics('part_loads_total')) - sum(loads) <= HOSTS + twice
 
 
 TRACES = [{}, {'resolution': 500}, {'start_time_ms': 1, 'end_time_ms': 4}, {'format': 'pb'}, {'search_prefix': 'fusion'},
@@ -137,13 +151,14 @@ def trace(run, **kw):
 
 @pytest.mark.parametrize('what', TRACES, ids=str)
 def test_a_trace_of_all_hosts_says_what_one_process_says(cluster, alone, what):
-    maps = cluster.metrics('hosts_mapped_total')
+    maps, late = cluster.metrics('hosts_mapped_total'), sum(cluster.metrics('asks_second_total'))
     here, there = cluster.frontend.get(trace('run4', **what), GZIP), alone.get(trace('run4', **what), GZIP)
     assert (here.status, here.type) == (there.status, there.type)
     assert text_of(here) == text_of(there) and (here.status != 200 or len(text_of(here)) > 1000)
     if not what:  # each host's by its owner, and no shard has more than its share
         mapped = [b - a for a, b in zip(maps, cluster.metrics('hosts_mapped_total'))]
-        assert sum(mapped) == HOSTS and max(mapped) <= 3, mapped
+        twice = sum(cluster.metrics('asks_second_total')) - late
+        assert HOSTS <= sum(mapped) <= HOSTS + twice and max(mapped) <= 3 + twice, mapped
     assert text_of(cluster.frontend.get(trace('damaged'))) == text_of(alone.get(trace('damaged'))) == b'No Data'
 
 
@@ -178,10 +193,6 @@ def test_hosts_that_cannot_be_read_are_named(cluster):
 
 def test_partials_that_were_kept_still_say_that_their_hosts_are_cut(root, cluster, alone, tmp_path):
     """Without the shard that joined them another does, and their owners know them by then."""
-    daemon.generate(root, 'cut', '--hosts', '4', '--steps', '40')
-    for i in range(4):
-        whole = daemon.profile(root, 'cut', 'host-%d' % i)
-        os.truncate(whole, os.path.getsize(whole) // 2)
     key = tmp_path / 'key'
     key.write_text(KEY)
     path = report('cut', 'op_profile')
@@ -203,13 +214,13 @@ def owner_of_most(cluster, run):
     return max((i for i in range(SHARDS) if i != coordinator), key=lambda i: mapped[i])
 
 
-def test_an_owner_that_is_killed_in_the_middle_costs_no_host(cluster, alone):
-    cluster.asked = [s.metric('asks_total') for s in cluster.shards]
-    victim = cluster.shards[owner_of_most(cluster, 'run2')]
+def test_an_owner_that_is_killed_in_the_middle_costs_no_host(mortal, alone):
+    mortal.asked = [s.metric('asks_total') for s in mortal.shards]
+    victim = mortal.shards[owner_of_most(mortal, 'run2')]
     paths = [report('run2', 'op_profile'), compat('run2', 'framework_op_stats')]
     os.kill(victim.pid, signal.SIGSTOP)  # its maps are under way and stay so
     got = {}
-    threads = [threading.Thread(target=lambda p=p: got.update({p: cluster.frontend.get(p)})) for p in paths]
+    threads = [threading.Thread(target=lambda p=p: got.update({p: mortal.frontend.get(p)})) for p in paths]
     for t in threads:
         t.start()
     time.sleep(0.4)
@@ -250,10 +261,10 @@ def test_two_builds_side_by_side_say_what_one_says(root, alone, start, tmp_path)
             assert here.status == there.status == 200 and text_of(here) == text_of(there)
 
 
-def test_with_one_shard_left_it_maps_them_all(cluster, alone):
-    for s in [s for s in cluster.shards if s.alive()][1:]:
+def test_with_one_shard_left_it_maps_them_all(mortal, alone):
+    for s in mortal.shards[1:]:
         s.stop(signal.SIGKILL)
     path = report('run3', 'overview_page')
-    here, there = cluster.frontend.get(path), alone.get(path)
+    here, there = mortal.frontend.get(path), alone.get(path)
     assert here.status == there.status == 200
     assert text_of(here) == text_of(there)

@@ -18,13 +18,17 @@ def place(tmp_path_factory):
     return tmp_path_factory.mktemp('uploads')
 
 
-@pytest.fixture(scope='module')
-def server(place):
-    root, temporary = place / 'logs', place / 'tmp'
+def serve(root, temporary):
     temporary.mkdir()
-    daemon.generate(root, 'sample', '--steps', '24')
     d = daemon.Daemon('--logdir', root, '--upload-limit', LIMIT, env=dict(os.environ, TMPDIR=str(temporary)))
     d.root, d.temporary = root, temporary
+    return d
+
+
+@pytest.fixture(scope='module')
+def server(place):
+    daemon.generate(place / 'logs', 'sample', '--steps', '24')
+    d = serve(place / 'logs', place / 'tmp')
     yield d
     d.stop()
 
@@ -76,10 +80,16 @@ def test_an_upload_answers_as_the_same_file_in_the_log_directory(server, profile
     for what in (dict(tool='overview_page'), dict(tool='hlo_stats')):
         mine, theirs = (server.api('report', run=r, **what).json() for r in (run, 'sample'))
         assert mine['tables'] == theirs['tables'] and mine['metrics'] == theirs['metrics']
+    for what in (dict(what='run_tools'), dict(what='module_list'), dict(what='hosts', tag='overview_page'), dict(what='data', tag='overview_page'),
+                 dict(what='data_csv', tag='hlo_stats')):
+        mine, theirs = (server.compat(run=r, **what) for r in (run, 'sample'))
+        assert (mine.status, mine.body) == (theirs.status, theirs.body) == (200, mine.body), what
+    assert run not in server.compat('runs').text()
     assert run not in server.api('runs').text() and server.api('runs', q='upload').json()['runs'] == []
     assert sorted(str(p) for p in server.root.rglob('*')) == before
     assert drop(server, run).status == 204
     daemon.sentence(server.api('run', run=run), 404, 'not_found', 'any more')
+    assert server.compat('run_tools', run=run).json() == [] and server.compat('data', run=run, tag='overview_page').status == 404
     assert kept(server) == []
 
 
@@ -155,9 +165,9 @@ def test_off_is_off_and_a_frontend_says_why_not(place, start):
     daemon.sentence(begin(front, 'x', 10), 403, 'denied', 'frontends keep nothing')
 
 
-def test_nothing_is_left_when_the_server_ends(server, profile):
-    """The last test of this server."""
-    assert bring(server, 'host-0.xplane.pb', profile).status == 200
-    assert len(kept(server)) == 1
-    server.stop(signal.SIGTERM)
-    assert list(server.temporary.iterdir()) == []
+def test_nothing_is_left_when_the_server_ends(place, profile, tmp_path):
+    d = serve(place / 'logs', tmp_path / 'tmp')
+    assert bring(d, 'host-0.xplane.pb', profile).status == 200
+    assert len(kept(d)) == 1
+    assert d.stop(signal.SIGTERM) == 0
+    assert list(d.temporary.iterdir()) == []
