@@ -106,6 +106,7 @@ struct derive_plane {
     uint16_t *evflags;           /* one an event metadata; enum derive_evflag */
     bool *unused;                /* one an event metadata: no event has it; NULL: not known */
     uint64_t kinds;              /* bit k: the plane knows a stat of kind k */
+    uint16_t evflags_any;        /* all of them or-ed */
     bool hides;                  /* some metadata is EV_INTERNAL */
     bool device, host, tpu, tensor_core, gpu;
     uint32_t ordinal;
@@ -179,6 +180,7 @@ enum derive_kept {
     DERIVE_KEPT_OP_STATS,
     DERIVE_KEPT_OP_CHILDREN,
     DERIVE_KEPT_MEMORY,
+    DERIVE_KEPT_MEMORY_TIMES,
     DERIVE_KEPT_STEPS,
     DERIVE_KEPT_FIGURES,
     DERIVE_KEPT_COUNT

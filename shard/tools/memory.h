@@ -16,7 +16,7 @@
 
 /* An event, as far as every one of them counts. */
 struct memory_change {
-    int64_t time_ps; /* of the event in its line */
+    int64_t time_ps; /* of the event */
     uint64_t at;
     int64_t used; /* reserved and on the heap, after it */
     int64_t allocated;
@@ -69,10 +69,18 @@ struct memory {
 /* Whether the host's threads have any event of an allocator: by names alone. */
 bool memory_has_events(const struct part *p);
 
+/* Whose times: XProf orders events by their line's, which agree with each other where all lines
+ * begin at once. */
+enum memory_times { MEMORY_LINE_TIMES, MEMORY_SESSION_TIMES };
+
 /* Of one plane, "/host:CPU". */
-enum xp_status memory_read(struct part *p, const struct part_plane *plane, struct xp_arena *a,
+enum xp_status memory_read(struct part *p, const struct part_plane *plane, enum memory_times times,
+                           struct xp_arena *a, struct memory *m, struct xp_error *err);
+/* Nothing but what memory_describe needs. */
+enum xp_status memory_open(const struct part *p, const struct part_plane *plane, struct xp_arena *a,
                            struct memory *m, struct xp_error *err);
-/* All of an event of al; what is freed is described by its allocation. */
+/* All of an event of al; what is freed is described by its allocation. al may be NULL if that is
+ * not known (c->of). */
 enum xp_status memory_describe(struct memory *m, const struct memory_allocator *al,
                                const struct memory_change *c, struct memory_event *ev,
                                struct xp_error *err);
@@ -104,5 +112,9 @@ void memory_type_text(int64_t type, char text[MEMORY_TYPE_TEXT]);
 
 enum xp_status memory_analyse(struct memory *m, struct memory_allocator *al,
                               struct memory_analysis *an, struct xp_error *err);
+/* The timeline alone. */
+void memory_outline(const struct memory_allocator *al, struct memory_analysis *an);
+/* Puts the largest first and counts equal ones together: how many are left. */
+size_t memory_group(struct memory *m, struct memory_active *v, size_t n);
 
 #endif

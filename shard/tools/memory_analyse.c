@@ -1,100 +1,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "shard/tools/addresses.h"
 #include "shard/tools/memory.h"
-
-#define NOTHING UINT32_MAX
-#define ADDRESSES 1024 /* a table's first size */
 
 static enum xp_status no_memory(struct xp_error *err)
 {
     return xp_fail(err, XP_BUSY, 0, "no memory left for the allocations of the profile");
-}
-
-/* The allocation that is alive at each address. What is freed is dropped, so that the table is as
- * large as what is alive at once. */
-struct addresses {
-    struct address {
-        uint64_t key;
-        uint32_t index; /* of a change, or NOTHING: the slot is free */
-    } * slots;
-    size_t mask, n;
-    struct xp_arena *a;
-};
-
-static bool addresses_make(struct addresses *t, size_t cap)
-{
-    t->slots = xp_arena_alloc(t->a, cap * sizeof *t->slots);
-    for (size_t i = 0; t->slots && i < cap; i++)
-        t->slots[i].index = NOTHING;
-    t->mask = cap - 1;
-    return t->slots != NULL;
-}
-
-static void addresses_clear(struct addresses *t)
-{
-    for (size_t i = 0; i <= t->mask; i++)
-        t->slots[i].index = NOTHING;
-    t->n = 0;
-}
-
-static size_t home_of(const struct addresses *t, uint64_t address)
-{
-    return (size_t)((address * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & t->mask;
-}
-
-static struct address *address_find(const struct addresses *t, uint64_t address)
-{
-    size_t i = home_of(t, address);
-    while (t->slots[i].index != NOTHING && t->slots[i].key != address)
-        i = (i + 1) & t->mask;
-    return &t->slots[i];
-}
-
-static bool addresses_grow(struct addresses *t)
-{
-    struct addresses old = *t;
-    if (!addresses_make(t, 2 * (old.mask + 1)))
-        return false;
-    for (size_t i = 0; i <= old.mask; i++)
-        if (old.slots[i].index != NOTHING)
-            *address_find(t, old.slots[i].key) = old.slots[i];
-    return true;
-}
-
-/* The slot of an address; free, with its key set, if nothing is there. NULL: no memory. */
-static struct address *address_at(struct addresses *t, uint64_t address)
-{
-    struct address *s = address_find(t, address);
-    if (s->index != NOTHING)
-        return s;
-    if (2 * ++t->n > t->mask) {
-        if (!addresses_grow(t))
-            return NULL;
-        s = address_find(t, address);
-    }
-    s->key = address;
-    return s;
-}
-
-/* What was alive there; it no longer is. Those that had to go past it move up. */
-static uint32_t address_take(struct addresses *t, uint64_t address)
-{
-    struct address *s = address_find(t, address);
-    uint32_t taken = s->index;
-    if (taken == NOTHING)
-        return NOTHING;
-    size_t hole = (size_t)(s - t->slots);
-    for (size_t i = (hole + 1) & t->mask; t->slots[i].index != NOTHING; i = (i + 1) & t->mask) {
-        size_t home = home_of(t, t->slots[i].key);
-        if (((i - home) & t->mask) < ((i - hole) & t->mask))
-            continue;
-        t->slots[hole] = t->slots[i];
-        hole = i;
-    }
-    t->slots[hole].index = NOTHING;
-    t->n--;
-    return taken;
 }
 
 /* In one pass, for there may be millions. Events without a step, between those of two steps, are of
@@ -111,21 +23,22 @@ static bool settle(struct memory_allocator *al, struct addresses *t)
             last = c->step;
         if (c->frees) {
             uint32_t of = address_take(t, c->address);
-            c->of = of == NOTHING ? 0 : of + 1;
+            c->of = of == ADDRESS_FREE ? 0 : of + 1;
             continue;
         }
         struct address *s = address_at(t, c->address);
         if (!s)
             return false;
-        if (s->index == NOTHING)
+        if (s->index == ADDRESS_FREE)
             s->index = (uint32_t)i;
     }
     return true;
 }
 
 /* All events, or the largest (and the smallest) of each of 1000 runs of about equal length. */
-static void pick_timeline(const struct memory_allocator *al, struct memory_analysis *an)
+void memory_outline(const struct memory_allocator *al, struct memory_analysis *an)
 {
+    *an = (struct memory_analysis){0};
     size_t max = MEMORY_TIMELINE_MAX, width = al->n / max, at = 0;
     size_t narrow = max * (width + 1) - al->n;
     an->ntimeline = al->n < max ? al->n : max;
@@ -164,7 +77,7 @@ static bool find_alive(const struct memory_allocator *al, int64_t step, struct a
         if (c->step != step)
             continue;
         if (c->frees) {
-            if (address_take(t, c->address) == NOTHING)
+            if (address_take(t, c->address) == ADDRESS_FREE)
                 freed += (uint64_t)c->allocated;
             unmapped += (uint64_t)c->allocated;
             continue;
@@ -286,16 +199,18 @@ static int by_event(const void *a, const void *b, void *ctx)
     return (x->event->at > y->event->at) - (x->event->at < y->event->at);
 }
 
-static void merge_equal(struct memory *m, struct memory_analysis *an)
+size_t memory_group(struct memory *m, struct memory_active *v, size_t n)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < an->nactive; i++) {
-        if (n && cmp_event(m, an->active[n - 1].event, an->active[i].event) == 0)
-            an->active[n - 1].count++;
+    size_t left = 0;
+    if (n)
+        qsort_r(v, n, sizeof *v, by_event, m);
+    for (size_t i = 0; i < n; i++) {
+        if (left && cmp_event(m, v[left - 1].event, v[i].event) == 0)
+            v[left - 1].count++;
         else
-            an->active[n++] = an->active[i];
+            v[left++] = v[i];
     }
-    an->nactive = n;
+    return left;
 }
 
 static int by_index(const void *a, const void *b)
@@ -316,7 +231,7 @@ static enum xp_status describe_alive(struct memory *m, struct memory_allocator *
     if (!alive || !events || !an->active)
         return no_memory(err);
     for (size_t i = 0; i <= t->mask; i++)
-        if (t->slots[i].index != NOTHING)
+        if (t->slots[i].index != ADDRESS_FREE)
             alive[n++] = t->slots[i].index;
     qsort(alive, n, sizeof *alive, by_index);
     for (size_t i = 0; i < n; i++) {
@@ -339,23 +254,21 @@ static enum xp_status list_active(struct memory *m, struct memory_allocator *al,
         return no_memory(err);
     if (al->peak.reserved > 0 && !add_special(m, an, al->peak.reserved, step, "stack", "stack"))
         return no_memory(err);
-    qsort_r(an->active, an->nactive, sizeof *an->active, by_event, m);
-    merge_equal(m, an);
+    an->nactive = memory_group(m, an->active, an->nactive);
     return XP_OK;
 }
 
 enum xp_status memory_analyse(struct memory *m, struct memory_allocator *al,
                               struct memory_analysis *an, struct xp_error *err)
 {
-    struct addresses t = {.a = m->arena};
-    *an = (struct memory_analysis){0};
+    struct addresses t;
     if (al->n >= UINT32_MAX / 4)
         return xp_fail(err, XP_TOO_LARGE, 0, "%zu memory events are too many", al->n);
-    if (!addresses_make(&t, ADDRESSES))
+    if (!addresses_init(&t, m->arena))
         return no_memory(err);
     if (!settle(al, &t))
         return no_memory(err);
-    pick_timeline(al, an);
+    memory_outline(al, an);
     addresses_clear(&t);
     return list_active(m, al, an, &t, err);
 }

@@ -4,7 +4,8 @@
 
 /* --- writing --- */
 
-static void put_event(struct facts_out *f, const struct memory *m, const struct memory_event *ev)
+void memory_facts_put_event(struct facts_out *f, const struct memory *m,
+                            const struct memory_event *ev)
 {
     facts_i64(f, ev->time_ps);
     facts_i64(f, ev->reserved);
@@ -54,35 +55,40 @@ static enum xp_status put_allocator(struct facts_out *f, struct memory *m,
     for (size_t i = 0; i < an->ntimeline; i++) {
         struct memory_event ev;
         XP_TRY(memory_describe(m, al, an->timeline[i], &ev, err));
-        put_event(f, m, &ev);
+        memory_facts_put_event(f, m, &ev);
     }
     facts_u64(f, an->nlows);
     for (size_t i = 0; i < an->nlows; i++) {
         struct memory_event ev;
         XP_TRY(memory_describe(m, al, an->lows[i], &ev, err));
-        put_event(f, m, &ev);
+        memory_facts_put_event(f, m, &ev);
     }
     facts_u64(f, an->nactive);
     for (size_t i = 0; i < an->nactive; i++) {
         facts_i64(f, an->active[i].special);
         facts_u64(f, an->active[i].count);
-        put_event(f, m, an->active[i].event);
+        memory_facts_put_event(f, m, an->active[i].event);
     }
     return XP_OK;
 }
 
-static enum xp_status put_allocators(struct facts_out *f, struct part *p,
-                                     const struct part_plane *plane, struct xp_arena *a,
+static enum xp_status no_memory(struct xp_error *err)
+{
+    return xp_fail(err, XP_BUSY, 0, "no memory left for the memory profile");
+}
+
+static enum xp_status put_allocators(struct facts_out *f, struct memory *m, enum memory_times times,
                                      struct xp_error *err)
 {
-    struct memory *m = xp_arena_alloc(a, sizeof *m);
-    struct memory_analysis *an = xp_arena_alloc(a, sizeof *an);
-    if (!m || !an)
-        return xp_fail(err, XP_BUSY, 0, "no memory left for the memory profile");
-    XP_TRY(memory_read(p, plane, a, m, err));
+    struct memory_analysis *an = xp_arena_alloc(m->arena, sizeof *an);
+    if (!an)
+        return no_memory(err);
     facts_u64(f, m->nallocators);
     for (size_t i = 0; i < m->nallocators; i++) {
-        XP_TRY(memory_analyse(m, &m->allocators[i], an, err));
+        if (times == MEMORY_LINE_TIMES)
+            XP_TRY(memory_analyse(m, &m->allocators[i], an, err));
+        else
+            memory_outline(&m->allocators[i], an);
         XP_TRY(put_allocator(f, m, &m->allocators[i], an, err));
     }
     return XP_OK;
@@ -95,18 +101,18 @@ static bool any(void *ctx, const struct lane_event *ev)
 }
 
 static void put_module(struct facts_out *f, const struct part *p, const struct part_plane *pl,
-                       const struct lane_event *ev)
+                       int64_t base_ps, const struct lane_event *ev)
 {
     facts_text(f, ev->name < pl->nevmeta ? part_str(p, pl->evmeta[ev->name].name)
                                          : (struct xp_span){0});
     facts_text(f, profile_plane_name(p, pl));
-    facts_i64(f, ev->begin_ps);
-    facts_i64(f, ev->end_ps);
+    facts_i64(f, base_ps + ev->begin_ps);
+    facts_i64(f, base_ps + ev->end_ps);
 }
 
 /* The runs of modules, from all TPUs. */
-static enum xp_status put_modules(struct facts_out *f, const struct part *p, struct xp_arena *a,
-                                  struct xp_error *err)
+static enum xp_status put_modules(struct facts_out *f, const struct part *p,
+                                  enum memory_times times, struct xp_arena *a, struct xp_error *err)
 {
     for (uint32_t i = 0; i < p->nlines; i++) {
         const struct part_line *line = &p->lines[i];
@@ -120,22 +126,33 @@ static enum xp_status put_modules(struct facts_out *f, const struct part *p, str
         if (n)
             facts_u64(f, n);
         for (size_t k = 0; k < n; k++)
-            put_module(f, p, pl, &events[k]);
+            put_module(f, p, pl, times == MEMORY_LINE_TIMES ? 0 : line->base_ps, &events[k]);
     }
     facts_u64(f, 0);
     return XP_OK;
+}
+
+enum xp_status memory_facts_put(struct facts_out *f, const struct part *p, struct memory *m,
+                                enum memory_times times, struct xp_arena *a, struct xp_error *err)
+{
+    facts_u64(f, m != NULL);
+    if (m)
+        XP_TRY(put_allocators(f, m, times, err));
+    else
+        facts_u64(f, 0);
+    return put_modules(f, p, times, a, err);
 }
 
 static enum xp_status put_host(struct facts_out *f, struct part *p, struct xp_arena *a,
                                struct xp_error *err)
 {
     const struct part_plane *plane = profile_plane(p, "/host:CPU");
-    facts_u64(f, plane != NULL);
+    struct memory *m = plane ? xp_arena_alloc(a, sizeof *m) : NULL;
+    if (plane && !m)
+        return no_memory(err);
     if (plane)
-        XP_TRY(put_allocators(f, p, plane, a, err));
-    else
-        facts_u64(f, 0);
-    return put_modules(f, p, a, err);
+        XP_TRY(memory_read(p, plane, MEMORY_LINE_TIMES, a, m, err));
+    return memory_facts_put(f, p, m, MEMORY_LINE_TIMES, a, err);
 }
 
 static enum xp_status pack(struct part *p, const struct tool_host *host, struct xp_arena *a,
@@ -160,7 +177,7 @@ static enum xp_status make(struct part *p, const struct derive *d, void **kept,
     enum xp_status st = XP_OK;
     (void)d;
     if (!partial || !scratch)
-        st = xp_fail(err, XP_BUSY, 0, "no memory left for the memory profile");
+        st = no_memory(err);
     if (st == XP_OK)
         st = pack(p, &nobody, p->arena, scratch, partial, err);
     xp_arena_free(scratch);
@@ -169,29 +186,22 @@ static enum xp_status make(struct part *p, const struct derive *d, void **kept,
     return st;
 }
 
-enum xp_status memory_facts_map_any(const struct tool_host *host, const struct tool_args *args,
-                                    struct xp_arena *a, struct xp_span *partial,
-                                    struct xp_error *err)
+enum xp_status memory_facts_map(const struct tool_host *host, const struct tool_args *args,
+                                struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
 {
     void *kept = NULL;
     (void)args;
+    if (!profile_readable(host->part))
+        return facts_unreadable(host, a, partial, err);
     if (!memory_has_events(host->part)) /* steps need not be known */
         return pack(host->part, host, a, a, partial, err);
     XP_TRY(derive_keep(host->part, DERIVE_KEPT_MEMORY, make, &kept, err));
     return facts_of(*(struct xp_span *)kept, host, a, partial, err);
 }
 
-enum xp_status memory_facts_map(const struct tool_host *host, const struct tool_args *args,
-                                struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
-{
-    if (!profile_readable(host->part))
-        return facts_unreadable(host, a, partial, err);
-    return memory_facts_map_any(host, args, a, partial, err);
-}
-
 /* --- reading --- */
 
-static void get_event(struct facts *f, struct memory_fact *ev)
+void memory_facts_get_event(struct facts *f, struct memory_fact *ev)
 {
     ev->time_ps = facts_get_i64(f);
     ev->reserved = facts_get_i64(f);
@@ -233,18 +243,18 @@ static bool get_allocator(struct facts *f, struct xp_arena *a, struct memory_fac
     al->ntimeline = facts_get_count(f);
     al->timeline = xp_arena_alloc(a, (al->ntimeline + 1) * sizeof *al->timeline);
     for (size_t i = 0; al->timeline && i < al->ntimeline; i++)
-        get_event(f, &al->timeline[i]);
+        memory_facts_get_event(f, &al->timeline[i]);
     al->nlows = facts_get_count(f);
     al->lows = xp_arena_alloc(a, (al->nlows + 1) * sizeof *al->lows);
     for (size_t i = 0; al->lows && i < al->nlows; i++)
-        get_event(f, &al->lows[i]);
+        memory_facts_get_event(f, &al->lows[i]);
     al->nactive = facts_get_count(f);
     al->active = xp_arena_alloc(a, (al->nactive + 1) * sizeof *al->active);
     for (size_t i = 0; al->active && i < al->nactive; i++) {
         int64_t special = facts_get_i64(f);
         al->active[i].special = special == 0 || special == 1 ? (int)special : -1;
         al->active[i].count = facts_get_u64(f);
-        get_event(f, &al->active[i].fact);
+        memory_facts_get_event(f, &al->active[i].fact);
     }
     return al->timeline && al->lows && al->active;
 }
@@ -278,7 +288,7 @@ enum xp_status memory_facts_read(struct facts *f, struct xp_arena *a, struct mem
     m->nmodules = m->allocators ? get_modules(f, NULL) : 0;
     m->modules = xp_arena_alloc(a, (m->nmodules + 1) * sizeof *m->modules);
     if (!m->allocators || !m->modules)
-        return xp_fail(err, XP_BUSY, 0, "no memory left for the memory profile");
+        return no_memory(err);
     get_modules(&again, m->modules);
     return facts_ok(f, err);
 }

@@ -50,11 +50,15 @@ struct memory_facts {
 
 enum xp_status memory_facts_map(const struct tool_host *host, const struct tool_args *args,
                                 struct xp_arena *a, struct xp_span *partial, struct xp_error *err);
-/* The same of a file that XProf would not read, as far as it goes: for reports. */
-enum xp_status memory_facts_map_any(const struct tool_host *host, const struct tool_args *args,
-                                    struct xp_arena *a, struct xp_span *partial,
-                                    struct xp_error *err);
 enum xp_status memory_facts_read(struct facts *f, struct xp_arena *a, struct memory_facts *m,
                                  struct xp_error *err);
+
+/* For those that write facts of their own: a host's allocators and modules. m is NULL where it has
+ * no threads. Only with XProf's times it is told what XProf has as alive at the peak. */
+enum xp_status memory_facts_put(struct facts_out *f, const struct part *p, struct memory *m,
+                                enum memory_times times, struct xp_arena *a, struct xp_error *err);
+void memory_facts_put_event(struct facts_out *f, const struct memory *m,
+                            const struct memory_event *ev);
+void memory_facts_get_event(struct facts *f, struct memory_fact *ev);
 
 #endif

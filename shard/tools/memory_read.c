@@ -37,6 +37,7 @@ struct reader {
     struct memory *m;
     const struct part *part;
     const struct derive *derive;
+    enum memory_times times;
 };
 
 struct memory_details {
@@ -101,14 +102,15 @@ static size_t read_line(struct reader *r, const struct derive_line *dl, struct m
         int64_t begin = base + row->begin_ps;
         struct derive_event de = {begin, begin + row->duration_ps, row->at, 0};
         int64_t group = derive_group(&eye, &de);
-        out[n++] = (struct memory_change){.time_ps = row->begin_ps,
-                                          .at = row->at,
-                                          .used = sum(row->reserved, row->heap),
-                                          .allocated = row->allocated,
-                                          .address = row->address,
-                                          .step = group == DERIVE_NO_GROUP ? -1 : group,
-                                          .allocator = row->allocator & INT32_MAX,
-                                          .frees = row->frees};
+        out[n++] =
+            (struct memory_change){.time_ps = r->times == MEMORY_LINE_TIMES ? row->begin_ps : begin,
+                                   .at = row->at,
+                                   .used = sum(row->reserved, row->heap),
+                                   .allocated = row->allocated,
+                                   .address = row->address,
+                                   .step = group == DERIVE_NO_GROUP ? -1 : group,
+                                   .allocator = row->allocator & INT32_MAX,
+                                   .frees = row->frees};
     }
     return n;
 }
@@ -330,23 +332,37 @@ static bool deal_changes(struct memory *m)
     return true;
 }
 
+static enum xp_status open_details(struct memory *m, const struct part *p,
+                                   const struct part_plane *plane, struct xp_error *err)
+{
+    m->details = xp_arena_alloc(m->arena, sizeof *m->details);
+    if (!m->details)
+        return no_memory(err);
+    values_open(&m->details->eye, p, plane, names, NAMES, m->arena);
+    return XP_OK;
+}
+
 static enum xp_status find_peaks(struct reader *r, const struct part_plane *plane,
                                  struct xp_error *err)
 {
     struct memory *m = r->m;
-    m->details = xp_arena_alloc(m->arena, sizeof *m->details);
-    if (!m->details)
-        return no_memory(err);
-    values_open(&m->details->eye, r->part, plane, names, NAMES, m->arena);
+    XP_TRY(open_details(m, r->part, plane, err));
     for (size_t i = 0; i < m->nallocators; i++)
         XP_TRY(describe_peak(m, &m->allocators[i], err));
     return XP_OK;
 }
 
-enum xp_status memory_read(struct part *p, const struct part_plane *plane, struct xp_arena *a,
+enum xp_status memory_open(const struct part *p, const struct part_plane *plane, struct xp_arena *a,
                            struct memory *m, struct xp_error *err)
 {
-    struct reader r = {.m = m, .part = p};
+    *m = (struct memory){.arena = a};
+    return xp_strpool_init(&m->strings, a) ? open_details(m, p, plane, err) : no_memory(err);
+}
+
+enum xp_status memory_read(struct part *p, const struct part_plane *plane, enum memory_times times,
+                           struct xp_arena *a, struct memory *m, struct xp_error *err)
+{
+    struct reader r = {.m = m, .part = p, .times = times};
     *m = (struct memory){.arena = a};
     if (!xp_strpool_init(&m->strings, a))
         return no_memory(err);

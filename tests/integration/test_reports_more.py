@@ -155,6 +155,17 @@ def test_the_largest_module_is_shown_without_asking(served):
 
 
 @needs_data
+def test_what_is_alive_at_a_moment_adds_up_to_what_is_in_use_then(served):
+    peak = rows(report(served, 'train_v5e', 'memory_profile'), 'allocators')[0]
+    for at in (peak['peak_at'], peak['peak_at'] + 10**9, -1):
+        doc = report(served, 'train_v5e', 'memory_profile', at=at)
+        for m in rows(doc, 'moment'):
+            alive = [row['total'] for row in rows(doc, 'live') if row['allocator'] == m['allocator']]
+            assert sum(alive) == (m['used'] or 0), (at, m)
+    assert served.api('report', run='train_v5e', tool='memory_profile', at='noon').status == 400
+
+
+@needs_data
 def test_the_neighbours_of_the_slowest_op(served):
     slowest = truth('wasteful_v5e')['slowest_ops'][0]['op']
     doc = report(served, 'wasteful_v5e', 'graph_viewer', radius=1)

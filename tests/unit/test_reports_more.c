@@ -19,7 +19,9 @@ struct mem {
     bool frees;
 };
 
-static struct tool_file memory(const char *host, const struct mem *v, size_t n)
+/* Steps are events "work" of another thread, each of 100 ps. */
+static struct tool_file memory_with_steps(const char *host, const struct mem *v, size_t n,
+                                          size_t nsteps)
 {
     static const char *const names[] = {
         "allocator_name", "bytes_allocated", "bytes_available", "allocation_bytes", "addr",
@@ -38,11 +40,23 @@ static struct tool_file memory(const char *host, const struct mem *v, size_t n)
         make_put(&line, 4, &e);
     }
     make_put(&plane, 3, &line);
+    struct xp_buf steps = make_line(2, "main", 0);
+    for (size_t i = 0; i < nsteps; i++) {
+        struct xp_buf e = make_event(3, (int64_t)i * 100, 100);
+        make_put(&steps, 4, &e);
+    }
+    make_put(&plane, 3, &steps);
     make_add_meta(&plane, 4, 1, "MemoryAllocation");
     make_add_meta(&plane, 4, 2, "MemoryDeallocation");
+    make_add_meta(&plane, 4, 3, "work");
     put_stat_names(&plane, names, sizeof names / sizeof *names);
     make_put(&f.space, 1, &plane);
     return f;
+}
+
+static struct tool_file memory(const char *host, const struct mem *v, size_t n)
+{
+    return memory_with_steps(host, v, n, 0);
 }
 
 static void the_peak_is_of_the_fullest_allocator_of_all_hosts(void **state)
@@ -96,6 +110,67 @@ static void without_an_allocator_it_is_said_how_to_capture_one(void **state)
     struct tool_file f = memory("a", NULL, 0);
     json_t *j = report_ask("memory_profile", &f, 1, NULL);
     assert_true(json_is_null(report_value(j, "peak_memory")));
+    json_decref(j);
+}
+
+static json_t *at_moment(const char *at)
+{
+    static const struct mem a[] = {{"x", 10, 500, 300, 1, false},
+                                   {"x", 20, 600, 100, 2, false},
+                                   {"x", 30, 300, 300, 1, true},
+                                   {"x", 40, 900, 600, 3, false}};
+    struct tool_file f = memory("a", a, 4);
+    return report_ask("memory_profile", &f, 1, (const char *const[]){at, NULL});
+}
+
+static void a_moment_shows_what_was_alive_then_and_what_came_before_the_profile(void **state)
+{
+    (void)state;
+    json_t *j = at_moment("at=25");
+    assert_int_equal(report_rows(j, "live"), 3); /* 300; 200 from before; 100 */
+    assert_int_equal(json_integer_value(report_at(j, "live", 0, "total")), 300);
+    assert_int_equal(json_integer_value(report_at(j, "live", 0, "first_begin_ps")), 10);
+    assert_int_equal(json_integer_value(report_at(j, "live", 1, "total")), 200);
+    assert_true(json_is_false(report_at(j, "live", 1, "explained")));
+    assert_int_equal(json_integer_value(report_at(j, "moment", 0, "used")), 600);
+    assert_int_equal(json_integer_value(report_at(j, "moment", 0, "since")), 20);
+    assert_int_equal(json_integer_value(report_at(j, "moment", 0, "alive")), 2);
+    json_decref(j);
+    j = at_moment("at=30");
+    assert_int_equal(report_rows(j, "live"), 2); /* 200 from before; 100 */
+    json_decref(j);
+    j = at_moment("at=9");
+    assert_int_equal(report_rows(j, "live"), 0);
+    assert_true(json_is_null(report_at(j, "moment", 0, "used")));
+    json_decref(j);
+}
+
+/* Each step keeps `kept` bytes of the 100 that it allocates twice. */
+static json_t *steps_that_keep(int64_t kept)
+{
+    enum { STEPS = 12, N = 3 * STEPS };
+    static struct mem v[N];
+    for (int64_t i = 0; i < STEPS; i++) {
+        int64_t heap = 1000 + i * kept;
+        v[3 * i] = (struct mem){"x", i * 100 + 10, heap + 100, 100, 3 * i, false};
+        v[3 * i + 1] = (struct mem){"x", i * 100 + 20, heap + 100 + kept, kept, 3 * i + 1, false};
+        v[3 * i + 2] = (struct mem){"x", i * 100 + 30, heap + kept, 100, 3 * i, true};
+    }
+    struct tool_file f = memory_with_steps("a", v, N, STEPS);
+    return report_ask("memory_profile", &f, 1, (const char *const[]){"step_marker=work", NULL});
+}
+
+static void what_every_step_keeps_is_growth(void **state)
+{
+    (void)state;
+    json_t *j = steps_that_keep(8);
+    assert_int_equal(json_integer_value(report_value(j, "growth_per_step")), 8);
+    assert_true(json_is_true(report_at(j, "growth", 0, "steady")));
+    assert_true(report_notes(j, "memory_grows"));
+    json_decref(j);
+    j = steps_that_keep(0);
+    assert_int_equal(json_integer_value(report_value(j, "growth_per_step")), 0);
+    assert_false(report_notes(j, "memory_grows"));
     json_decref(j);
 }
 
@@ -391,6 +466,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_peak_is_of_the_fullest_allocator_of_all_hosts),
+        cmocka_unit_test(a_moment_shows_what_was_alive_then_and_what_came_before_the_profile),
+        cmocka_unit_test(what_every_step_keeps_is_growth),
         cmocka_unit_test(many_memory_events_make_a_small_answer_with_all_totals),
         cmocka_unit_test(without_an_allocator_it_is_said_how_to_capture_one),
         cmocka_unit_test(units_are_shares_of_what_they_could_do),
