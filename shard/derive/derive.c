@@ -319,8 +319,9 @@ static bool plane_init(struct derive_work *w, uint32_t i)
     dp->evflags = xp_bump_alloc(&w->bump, pl->nevmeta * sizeof *dp->evflags, 16);
     for (uint32_t k = 0; dp->evflags && k < pl->nevmeta; k++) {
         dp->evflags[k] = derive_event_flags(part_str(w->part, pl->evmeta[k].name));
-        dp->hides |= dp->evflags[k] & EV_INTERNAL;
+        dp->evflags_any |= dp->evflags[k];
     }
+    dp->hides = dp->evflags_any & EV_INTERNAL;
     return dp->evflags;
 }
 

@@ -83,8 +83,9 @@ static bool pick_events(const struct grouping *g, uint32_t line, uint64_t kinds,
 {
     const struct derive_line *l = line_of(g, line);
     const struct part_plane *pl = &g->w->part->planes[l->plane];
-    return derive_pick(l, line, kinds, l->own_names ? NULL : g->w->d->planes[l->plane].evflags,
-                       pl->nevmeta, special, out);
+    const struct derive_plane *dp = &g->w->d->planes[l->plane];
+    return derive_pick(l, line, kinds, l->own_names ? NULL : dp->evflags, pl->nevmeta,
+                       special & dp->evflags_any, out);
 }
 
 static bool add_context(struct grouping *g, uint32_t node, int32_t type, uint64_t id, bool consumer)
@@ -190,15 +191,9 @@ static bool thread_nodes(struct grouping *g, uint32_t line)
 
 static bool worth_walking(const struct grouping *g, const struct derive_line *l)
 {
-    const struct part_plane *pl = &g->w->part->planes[l->plane];
     if (!l->line->nevents)
         return false;
-    if (l->side)
-        return true;
-    for (uint32_t i = 0; i < pl->nevmeta; i++)
-        if (g->w->d->planes[l->plane].evflags[i] & (EV_ROOT1 | EV_ROOT2 | EV_MARKER))
-            return true;
-    return false;
+    return l->side || g->w->d->planes[l->plane].evflags_any & (EV_ROOT1 | EV_ROOT2 | EV_MARKER);
 }
 
 /* --- TPU cores --- */

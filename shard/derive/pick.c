@@ -56,27 +56,98 @@ static inline bool marked(const struct vec *marks, size_t *i, uint64_t at)
     return *i < marks->n && m[*i] == at;
 }
 
-static bool pick_lane(const struct derive_line *l, uint32_t line, uint32_t lane,
-                      const struct vec *marks, const uint16_t *evflags, uint32_t nevmeta,
-                      uint16_t special, struct vec *out)
+struct pick {
+    const struct derive_line *l;
+    uint32_t line;
+    const struct vec *marks;
+    const uint16_t *evflags; /* NULL: no name is special */
+    uint32_t nevmeta;
+    uint16_t special;
+    struct vec *out;
+};
+
+static inline bool name_special(const struct pick *k, uint32_t name)
 {
+    return name < k->nevmeta && k->evflags[name] & k->special;
+}
+
+static bool pick_block(const struct pick *k, const struct lane *lane, uint64_t block, size_t *mark)
+{
+    const struct part_line *line = k->l->line;
     struct lane_event ev[LANE_BLOCK];
     struct lane_cursor c;
-    size_t mark = 0, n;
-    lane_seek_ord(&c, l->line->lanes[lane], 0);
-    while ((n = lane_next_block(&c, ev))) {
-        for (size_t i = 0; i < n; i++) {
-            bool hit = marks->n && marked(marks, &mark, ev[i].at);
-            if (!hit &&
-                !(special && evflags && ev[i].name < nevmeta && evflags[ev[i].name] & special))
-                continue;
-            struct plane_event *p = vec_push(out, sizeof *p);
-            if (!p)
-                return false;
-            *p = (struct plane_event){l->line->base_ps + ev[i].begin_ps,
-                                      l->line->base_ps + ev[i].end_ps, ev[i].at, ev[i].name, line};
-        }
+    lane_seek_ord(&c, lane, block * LANE_BLOCK);
+    size_t n = lane_next_block(&c, ev);
+    for (size_t i = 0; i < n; i++) {
+        bool hit = k->marks->n && marked(k->marks, mark, ev[i].at);
+        if (!hit && !(k->evflags && name_special(k, ev[i].name)))
+            continue;
+        struct plane_event *p = vec_push(k->out, sizeof *p);
+        if (!p)
+            return false;
+        *p = (struct plane_event){line->base_ps + ev[i].begin_ps, line->base_ps + ev[i].end_ps,
+                                  ev[i].at, ev[i].name, k->line};
     }
+    return true;
+}
+
+static bool block_special(const struct pick *k, const struct lane *lane, uint64_t block)
+{
+    uint32_t names[LANE_BLOCK];
+    size_t n = lane_names(lane, block, names);
+    bool any = false;
+    for (size_t i = 0; i < n; i++)
+        any |= name_special(k, names[i]);
+    return any;
+}
+
+/* The block from `from` on that `at` is in, if it is in the lane: the last that begins no later. */
+static uint64_t block_of(const struct lane *lane, uint64_t from, uint64_t nblocks, uint64_t at)
+{
+    uint64_t lo = from + 1, hi = nblocks;
+    while (lo < hi) {
+        uint64_t mid = lo + (hi - lo) / 2;
+        if (lane_block_at(lane, mid) <= at)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo - 1;
+}
+
+/* A lane whose events are in the order of the file: blocks without a mark are stepped over, or only
+ * their names are looked at. A host's line of millions of calls has a few dozen marks. */
+static bool pick_sorted(const struct pick *k, const struct lane *lane)
+{
+    const uint64_t *m = k->marks->p;
+    uint64_t nblocks = lane_nodes(lane, 0), block = 0;
+    size_t mark = 0, seen = 0; /* marks before the block; where pick_block is among them */
+    for (; block < nblocks; block++) {
+        while (mark < k->marks->n && m[mark] < lane_block_at(lane, block))
+            mark++;
+        if (!k->evflags && mark == k->marks->n)
+            return true;
+        if (!k->evflags)
+            block = block_of(lane, block, nblocks, m[mark]);
+        bool last = block + 1 == nblocks;
+        bool hit = mark < k->marks->n && (last || m[mark] < lane_block_at(lane, block + 1));
+        if ((hit || (k->evflags && block_special(k, lane, block))) &&
+            !pick_block(k, lane, block, &seen))
+            return false;
+    }
+    return true;
+}
+
+static bool pick_lane(const struct pick *k, const struct lane *lane)
+{
+    size_t mark = 0;
+    if (!lane_levels(lane))
+        return true;
+    if (k->l->line->sorted && !k->l->line->derived)
+        return pick_sorted(k, lane);
+    for (uint64_t block = 0; block < lane_nodes(lane, 0); block++)
+        if (!pick_block(k, lane, block, &mark))
+            return false;
     return true;
 }
 
@@ -84,9 +155,10 @@ bool derive_pick(const struct derive_line *l, uint32_t line, uint64_t kinds,
                  const uint16_t *evflags, uint32_t nevmeta, uint16_t special, struct vec *out)
 {
     struct vec marks = {0};
+    struct pick k = {l, line, &marks, special ? evflags : NULL, nevmeta, special, out};
     bool ok = marks_find(l, kinds, &marks);
-    for (uint32_t k = 0; ok && (marks.n || special) && k < l->line->nlanes; k++)
-        ok = pick_lane(l, line, k, &marks, evflags, nevmeta, special, out);
+    for (uint32_t i = 0; ok && (marks.n || k.evflags) && i < l->line->nlanes; i++)
+        ok = pick_lane(&k, l->line->lanes[i]);
     vec_free(&marks);
     return ok;
 }

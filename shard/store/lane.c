@@ -187,6 +187,11 @@ int64_t lane_block_begin(const struct lane *l, uint64_t block)
     return lane_block(l, block)->begin_ps;
 }
 
+uint64_t lane_block_at(const struct lane *l, uint64_t block)
+{
+    return lane_block(l, block)->first_at;
+}
+
 uint64_t lane_find_block(const struct lane *l, int64_t t_ps)
 {
     uint64_t lo = 0, hi = l->nblocks;

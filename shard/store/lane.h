@@ -165,5 +165,7 @@ void lane_pick(const struct lane_cursor *c, const int64_t *begins, const uint8_t
 uint64_t lane_find_block(const struct lane *l, int64_t t_ps);
 /* The begin of a block's first event. */
 int64_t lane_block_begin(const struct lane *l, uint64_t block);
+/* The offset in the file of a block's first event; of lanes from the file, no views. */
+uint64_t lane_block_at(const struct lane *l, uint64_t block);
 
 #endif
