@@ -1,9 +1,11 @@
 #include "shard/tools/slack.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/pb_wire.h"
 #include "shard/tools/modules.h"
+#include "shard/tools/slack_peers.h"
 
 enum { CATEGORY, COLLECTIVE, NAMES };
 static const char *const names[NAMES] = {"hlo_category", "dcn_collective_info"};
@@ -14,6 +16,7 @@ struct op {
     bool looked, known;
     const struct part_evmeta *meta;
     int64_t group; /* members of a replica group; 0: not told */
+    uint32_t slices;
     enum hlo_opcode opcode;
     uint64_t channel;
     uint32_t rendezvous, type; /* strings; 0: none */
@@ -22,7 +25,7 @@ struct op {
 
 /* A rendezvous under way. */
 struct open {
-    uint32_t rendezvous, type, send_op;
+    uint32_t rendezvous, type, send_op, slices;
     bool sent;
     uint64_t start_ns, stall_ns;
     uint64_t clock_ns; /* what all transfers' ops had taken before it was sent */
@@ -30,6 +33,9 @@ struct open {
     int64_t group;
     bool grouped;
     uint32_t row; /* + 1 in rows of this host */
+    int64_t start_ps;
+    uint64_t seen;
+    struct slack_sample slowest;
 };
 
 struct tracker {
@@ -43,6 +49,7 @@ struct tracker {
         channels;      /* rendezvous, event name -> those; channel -> name */
     struct vec rows;   /* struct slack_row, sums */
     uint64_t clock_ns; /* taken by all ops so far */
+    uint64_t every;    /* of so many transfers of a rendezvous one is kept as a sample */
 };
 
 static enum xp_status no_memory(struct xp_error *err)
@@ -60,6 +67,7 @@ bool slack_init(struct slack *s, struct xp_arena *a)
 void slack_fini(struct slack *s)
 {
     vec_free(&s->rows);
+    vec_free(&s->samples);
 }
 
 /* --- what ops are --- */
@@ -85,6 +93,43 @@ static int64_t group_size(struct xp_span info)
     return n;
 }
 
+#define SLICES_TEXT 96
+
+/* Adds to a list, once; where there is no room, dots. */
+static void list(char *text, size_t *n, const char *item)
+{
+    size_t len = strlen(item);
+    for (const char *at = strstr(text, item); at; at = strstr(at + 1, item))
+        if ((at == text || at[-1] == ' ') && (at[len] == ',' || !at[len]))
+            return;
+    if (*n + len + 8 >= SLICES_TEXT) {
+        if (!strstr(text, "..."))
+            *n += (size_t)snprintf(text + *n, SLICES_TEXT - *n, ", ...");
+        return;
+    }
+    *n += (size_t)snprintf(text + *n, SLICES_TEXT - *n, "%s%s", *n ? ", " : "", item);
+}
+
+/* Which slices take part, as far as there is room; 0: it does not tell. */
+static uint32_t slices_of(struct slack *s, struct xp_span info)
+{
+    char text[SLICES_TEXT] = "", item[48];
+    struct xp_span pair, group, from, to;
+    size_t n = 0;
+    for (struct hlo_spans p = hlo_spans_open(info, 3); hlo_spans_next(&p, &pair);)
+        if (hlo_get_span(pair, 1, &from) && hlo_get_span(pair, 2, &to)) {
+            snprintf(item, sizeof item, "%lld->%lld", (long long)hlo_get_int(from, 1, 0),
+                     (long long)hlo_get_int(to, 1, 0));
+            list(text, &n, item);
+        }
+    for (struct hlo_spans g = hlo_spans_open(info, 2); hlo_spans_next(&g, &group);)
+        for (struct hlo_spans m = hlo_spans_open(group, 1); hlo_spans_next(&m, &from);) {
+            snprintf(item, sizeof item, "%lld", (long long)hlo_get_int(from, 1, 0));
+            list(text, &n, item);
+        }
+    return n ? xp_strpool_add(&s->strings, xp_span_str(text)) : 0;
+}
+
 static enum xp_status read_ops(struct tracker *t, struct xp_error *err)
 {
     struct values_eye eye;
@@ -107,6 +152,9 @@ static enum xp_status read_ops(struct tracker *t, struct xp_error *err)
             } else if (v.which == COLLECTIVE && !collective) {
                 collective = true;
                 t->ops[i].group = v.type == VALUE_BYTES ? group_size(v.text) : 0;
+                t->ops[i].slices = v.type == VALUE_BYTES ? slices_of(t->s, v.text) : 0;
+                if (t->ops[i].slices == XP_STRPOOL_FULL)
+                    return no_memory(err);
             }
         }
     }
@@ -226,6 +274,39 @@ static uint64_t add_us(uint64_t sum, uint64_t ps, double per_us)
     return whole((double)sum + (double)ps / per_us);
 }
 
+static bool keep_sample(struct tracker *t, struct open *o, int64_t end_ps, uint64_t done_ps)
+{
+    struct slack_sample m = {.rendezvous = o->rendezvous,
+                             .host = t->host->index,
+                             .begin_ps = o->start_ps,
+                             .done_ps = done_ps};
+    if (end_ps > o->start_ps)
+        m.observed_ps = (uint64_t)end_ps - (uint64_t)o->start_ps;
+    if (m.observed_ps >= o->slowest.observed_ps) {
+        o->slowest = m;
+        o->slowest.slowest = true;
+    }
+    if (o->seen++ % t->every)
+        return true;
+    struct slack_sample *to = vec_push(&t->s->samples, sizeof *to);
+    if (to)
+        *to = m;
+    return to != NULL;
+}
+
+static bool keep_slowest(struct tracker *t)
+{
+    for (size_t i = 0; i < t->open.n; i++) {
+        const struct open *o = &VEC(t->open, struct open)[i];
+        struct slack_sample *to = o->seen ? vec_push(&t->s->samples, sizeof *to) : NULL;
+        if (o->seen && !to)
+            return false;
+        if (o->seen)
+            *to = o->slowest;
+    }
+    return true;
+}
+
 /* recv-done closes an occurrence. */
 static bool close_transfer(struct tracker *t, struct open *o, const struct op *op, double begin_ns,
                            double end_ns, uint64_t done_ps)
@@ -246,6 +327,7 @@ static bool close_transfer(struct tracker *t, struct open *o, const struct op *o
     r->occurrences++;
     r->transfer_type = o->type;
     r->send_op = o->send_op;
+    r->slices = o->slices;
     r->recv_op = recv;
     r->bytes = bytes_sent(t->s, o->type, o->group, op->bytes);
     r->slack_us +=
@@ -280,19 +362,23 @@ static bool visit(struct tracker *t, const struct op *op, int64_t begin_ps, int6
             return false;
         o->sent = true;
         o->start_ns = whole(begin_ns);
+        o->start_ps = begin_ps;
         o->clock_ns = t->clock_ns;
         o->stall_ns = ns;
         o->type = op->type;
         o->send_op = name;
         o->send_ps = ps;
-        if (!o->grouped)
+        if (!o->grouped) {
             o->group = op->group;
+            o->slices = op->slices;
+        }
         o->grouped = true;
     } else if (op->opcode == HLO_OP_RECV) {
         o->recv_ps = ps;
     } else if (op->opcode == HLO_OP_SEND_DONE) {
         o->send_done_ps = ps;
-    } else if (op->opcode == HLO_OP_RECV_DONE && !close_transfer(t, o, op, begin_ns, end_ns, ps)) {
+    } else if (op->opcode == HLO_OP_RECV_DONE && (!close_transfer(t, o, op, begin_ns, end_ns, ps) ||
+                                                  (o->sent && !keep_sample(t, o, end_ps, ps)))) {
         return false;
     }
     t->clock_ns += ns;
@@ -345,6 +431,7 @@ static enum xp_status visit_line(struct tracker *t, const struct part_line *line
     XP_TRY(profile_events(line, transfers, t, t->s->a, &ops, &nops, err));
     XP_TRY(profile_events(modules, any, NULL, t->s->a, &runs, &nruns, err));
     int64_t shift = line->base_ps - modules->base_ps;
+    t->every = nops / 4 / SLACK_SAMPLES + 1;
     for (size_t i = 0; i < nops; i++) {
         const struct lane_event *run =
             around(runs, nruns, &at, ops[i].begin_ps + shift, ops[i].end_ps + shift);
@@ -429,6 +516,7 @@ bool slack_join(struct slack *to, const struct slack_row *r)
     mine->bytes = r->bytes;
     mine->transfer_type = r->transfer_type;
     mine->send_op = r->send_op;
+    mine->slices = r->slices;
     mine->recv_op = r->recv_op;
     return true;
 }
@@ -458,7 +546,7 @@ enum xp_status slack_add(struct slack *s, const struct tool_host *host, struct o
     idmap_init(&t.module_by, s->a);
     idmap_init(&t.channels, s->a);
     enum xp_status st = visit_plane(&t, out, err);
-    if (st == XP_OK && !add_rows(s, &t.rows))
+    if (st == XP_OK && (!add_rows(s, &t.rows) || !keep_slowest(&t)))
         st = no_memory(err);
     vec_free(&t.open);
     vec_free(&t.modules);

@@ -17,6 +17,7 @@
 
 struct slack_row {
     uint32_t rendezvous, transfer_type, send_op, recv_op; /* in slack->strings */
+    uint32_t slices; /* that take part: "0, 1", or "0->1, 1->0" */
     uint64_t occurrences, bytes;
     /* Of one host: means over its occurrences. Of several: sums of these, weighted, until
      * slack_finish. */
@@ -24,11 +25,21 @@ struct slack_row {
     uint64_t own_recv_us; /* recv_us as it is: XProf divides its own once too often */
 };
 
+/* One transfer: slack_peers.h. */
+struct slack_sample {
+    uint32_t rendezvous, host; /* host: place in the request */
+    int64_t begin_ps;          /* of its send */
+    uint64_t observed_ps;      /* from there to the end of its recv-done */
+    uint64_t done_ps;          /* what its recv-done took */
+    bool slowest;              /* of its rendezvous on the host; besides the others */
+};
+
 struct slack {
     struct xp_arena *a;
     struct xp_strpool strings;
     struct vec rows; /* struct slack_row */
     struct idmap by_rendezvous;
+    struct vec samples; /* struct slack_sample */
 };
 
 bool slack_init(struct slack *s, struct xp_arena *a);

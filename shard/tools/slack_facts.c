@@ -1,5 +1,7 @@
 #include "shard/tools/slack_facts.h"
 
+#include "shard/tools/slack_peers.h"
+
 static bool has_transfers(const struct part *p)
 {
     const struct part_plane *pl = profile_plane(p, "/host:CPU");
@@ -15,6 +17,7 @@ static void put_row(struct facts_out *f, const struct slack *s, const struct sla
     facts_text(f, xp_strpool_get(&s->strings, r->transfer_type));
     facts_text(f, xp_strpool_get(&s->strings, r->send_op));
     facts_text(f, xp_strpool_get(&s->strings, r->recv_op));
+    facts_text(f, xp_strpool_get(&s->strings, r->slices));
     facts_u64(f, r->occurrences);
     facts_u64(f, r->bytes);
     facts_u64(f, r->slack_us);
@@ -27,14 +30,14 @@ static void put_row(struct facts_out *f, const struct slack *s, const struct sla
     facts_u64(f, r->own_recv_us);
 }
 
-enum xp_status slack_facts_map_any(const struct tool_host *host, const struct tool_args *args,
-                                   struct xp_arena *a, struct xp_span *partial,
-                                   struct xp_error *err)
+/* more: samples and peers, too, for which XProf's answer has no place. */
+static enum xp_status map(const struct tool_host *host, bool more, struct xp_arena *a,
+                          struct xp_span *partial, struct xp_error *err)
 {
     struct out nobody = {0}; /* who could cancel it */
     struct facts_out f;
     struct slack s;
-    (void)args;
+    struct slack_peers peers = {0};
     XP_TRY(facts_begin(&f, a, err));
     bool any = has_transfers(host->part);
     enum xp_status st = XP_OK;
@@ -42,10 +45,15 @@ enum xp_status slack_facts_map_any(const struct tool_host *host, const struct to
         st = xp_fail(err, XP_BUSY, 0, "no memory left for the transfers between slices");
     if (st == XP_OK && any)
         st = slack_add(&s, host, &nobody, err);
+    if (st == XP_OK && any && more)
+        st = slack_peers_read(&peers, &s, host, err);
     facts_u64(&f, any);
     facts_u64(&f, s.rows.n);
     for (size_t i = 0; i < s.rows.n; i++)
         put_row(&f, &s, &VEC(s.rows, struct slack_row)[i]);
+    if (more)
+        slack_peers_put(&f, &s, &peers);
+    slack_peers_free(&peers);
     slack_fini(&s);
     if (st == XP_OK)
         return facts_end(&f, host, a, partial, err);
@@ -53,12 +61,21 @@ enum xp_status slack_facts_map_any(const struct tool_host *host, const struct to
     return st;
 }
 
+enum xp_status slack_facts_map_any(const struct tool_host *host, const struct tool_args *args,
+                                   struct xp_arena *a, struct xp_span *partial,
+                                   struct xp_error *err)
+{
+    (void)args;
+    return map(host, true, a, partial, err);
+}
+
 enum xp_status slack_facts_map(const struct tool_host *host, const struct tool_args *args,
                                struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
 {
     if (!profile_readable(host->part))
         return facts_unreadable(host, a, partial, err);
-    return slack_facts_map_any(host, args, a, partial, err);
+    (void)args;
+    return map(host, false, a, partial, err);
 }
 
 static bool get_text(struct facts *f, struct slack *s, uint32_t *id)
@@ -71,7 +88,7 @@ static bool get_row(struct facts *f, struct slack *s)
 {
     struct slack_row r = {0};
     if (!get_text(f, s, &r.rendezvous) || !get_text(f, s, &r.transfer_type) ||
-        !get_text(f, s, &r.send_op) || !get_text(f, s, &r.recv_op))
+        !get_text(f, s, &r.send_op) || !get_text(f, s, &r.recv_op) || !get_text(f, s, &r.slices))
         return false;
     r.occurrences = facts_get_u64(f);
     r.bytes = facts_get_u64(f);

@@ -234,6 +234,11 @@ def test_transfers_between_slices_have_their_times(served):
     for r in found:
         assert r['total_stall'] == r['stall'] * r['occurrences']
         assert r['stall'] >= max(r['recv_stall'], r['recv_done_stall']), r
+        assert r['p50'] <= r['p99'] <= r['duration'] and r['tail'] == pytest.approx(r['p99'] / r['p50'])
+        assert r['slices'] in ('1, 2', '2->1, 1->2') and r['first_host'] in truth('multislice_v6e_2host')['hosts']
+    peers = rows(doc, 'peers')  # two devices of either slice
+    assert {(p['from'], p['to']) for p in peers} == {('slice %d, device %d' % (a, d), 'slice %d, device %d' % (1 - a, d)) for a in (0, 1) for d in (0, 1)}
+    assert all(p['messages'] == truth('multislice_v6e_2host')['steps'] for p in peers)
 
 
 @needs_data

@@ -161,6 +161,77 @@ static void the_report_has_the_time_of_recv_and_leaves_nobody_out(void **state)
     json_decref(j);
 }
 
+static void transfers_are_told_one_by_one(void **state)
+{
+    (void)state;
+    struct tool_file f[2] = {profile(0, true), profile(100, true)};
+    json_t *j = report_ask("megascale_stats", f, 2, NULL);
+    assert_int_equal(json_integer_value(report_at(j, "transfers", 0, "p50")), 330 * US);
+    assert_int_equal(json_integer_value(report_at(j, "transfers", 0, "p99")), 430 * US);
+    assert_float_equal(json_number_value(report_at(j, "transfers", 0, "tail")), 430. / 330, 1e-9);
+    assert_int_equal(json_integer_value(report_at(j, "transfers", 0, "duration")), 430 * US);
+    assert_int_equal(json_integer_value(report_at(j, "transfers", 0, "first_begin_ps")), 1000 * US);
+    assert_string_equal(json_string_value(report_at(j, "transfers", 0, "slices")), "0, 1");
+    assert_true(json_is_null(report_at(j, "transfers", 0, "slowest_from")));
+    json_decref(j);
+}
+
+static const char *const message_stats[] = {"dcn_label",
+                                            "dcn_source_slice_id",
+                                            "dcn_source_per_slice_device_id",
+                                            "dcn_destination_slice_id",
+                                            "dcn_destination_per_slice_device_id",
+                                            "payload_size_bytes",
+                                            "duration_us"};
+
+static void put_message(struct xp_buf *line, int64_t at, const char *label, int64_t from,
+                        int64_t us)
+{
+    struct xp_buf e = make_event(1, at * US, US);
+    if (label)
+        put_text(&e, 4, 1, label);
+    put_i64(&e, 4, 2, from);
+    put_i64(&e, 4, 3, 7);
+    put_i64(&e, 4, 4, 0);
+    put_i64(&e, 4, 5, 7);
+    put_i64(&e, 4, 6, 1000);
+    put_i64(&e, 4, 7, us);
+    make_put(line, 4, &e);
+}
+
+static void messages_are_told_by_who_sent_them(void **state)
+{
+    struct tool_file f = profile(0, false);
+    struct xp_buf line = make_line(1, "dcn", 0), host = make_plane(2, "/host:CPU");
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        put_message(&line, 3000 + 1000 * i, "ar.1_0_5", 1, 100);
+    put_message(&line, 8000, "ar.1_0_6", 2, 900);
+    put_message(&line, 9000, NULL, 1, 5); /* of what? */
+    put_message(&line, 9100, "ar.1", 1, 0);
+    make_put(&host, 3, &line);
+    put_stat_names(&host, message_stats, 7);
+    make_add_meta(&host, 4, 1, "MegaScale: Communication Transport Receive");
+    /* The first plane of that name counts: this one comes before. */
+    struct tool_file g = {"h", make_message()};
+    make_put(&g.space, 1, &host);
+    xp_buf_span(&g.space, xp_buf_all(&f.space));
+    xp_buf_fini(&f.space);
+    json_t *j = report_ask("megascale_stats", &g, 1, NULL);
+    assert_int_equal(json_integer_value(report_at(j, "peers", 0, "messages")), 1);
+    assert_string_equal(json_string_value(report_at(j, "peers", 0, "from")), "slice 2, device 7");
+    assert_int_equal(json_integer_value(report_at(j, "peers", 0, "p99")), 900 * US);
+    assert_int_equal(json_integer_value(report_at(j, "peers", 0, "first_begin_ps")), 7100 * US);
+    assert_int_equal(json_integer_value(report_at(j, "peers", 1, "messages")), 3);
+    assert_int_equal(json_integer_value(report_at(j, "peers", 1, "mean")), 100 * US);
+    assert_int_equal(json_integer_value(report_at(j, "peers", 1, "bytes")), 3000);
+    assert_float_equal(json_number_value(report_at(j, "peers", 1, "tail")), 1, 1e-9);
+    assert_string_equal(json_string_value(report_at(j, "transfers", 0, "slowest_from")),
+                        "slice 2, device 7");
+    assert_true(report_notes(j, "messages_unknown"));
+    json_decref(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +240,8 @@ int main(void)
         cmocka_unit_test(a_host_without_transfers_empties_the_table),
         cmocka_unit_test(a_trace_is_of_one_host),
         cmocka_unit_test(the_report_has_the_time_of_recv_and_leaves_nobody_out),
+        cmocka_unit_test(transfers_are_told_one_by_one),
+        cmocka_unit_test(messages_are_told_by_who_sent_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
