@@ -47,6 +47,19 @@ static void section_open(struct report_section *s, bool list)
         xp_json_arr(&s->j);
 }
 
+/* filter=/such/ */
+static enum xp_status read_pattern(struct report *r, struct xp_error *err)
+{
+    struct xp_span f = r->filter;
+    if (f.n < 3 || f.p[0] != '/' || f.p[f.n - 1] != '/')
+        return XP_OK;
+    struct xp_regex *x = xp_arena_alloc(r->a, sizeof *x);
+    if (!x)
+        return xp_fail(err, XP_BUSY, 0, "no memory left for the filter");
+    r->pattern = x;
+    return xp_regex_parse(x, xp_span_of(f.p + 1, f.n - 2), err);
+}
+
 enum xp_status report_begin(struct report *r, const struct report_ask *ask, struct xp_arena *a,
                             struct out *out, struct xp_error *err)
 {
@@ -67,6 +80,7 @@ enum xp_status report_begin(struct report *r, const struct report_ask *ask, stru
     XP_TRY(number(ask->skip, "skip", 0, UINT64_MAX / 40, &r->skip, err));
     if (r->sort.n > 256 || r->filter.n > 1024)
         return xp_fail(err, XP_BAD_REQUEST, 0, "sort or filter is longer than 256 or 1024 bytes");
+    XP_TRY(read_pattern(r, err));
     section_open(&r->metrics, true);
     section_open(&r->tables, true);
     section_open(&r->series, true);

@@ -35,7 +35,8 @@
  *            and the greatest of each stretch kept.
  * Bounds     An answer stays below REPORT_MAX bytes: rows and nodes that do not fit are counted
  *            in total_rows, rest, total_nodes. Texts in cells are cut at REPORT_CELL_MAX bytes.
- * Arguments  Read here: limit, skip, sort, filter, table. All others are the tool's (tool_arg).
+ * Arguments  Read here: limit, skip, sort, filter (part of a text, or /regular expression/, see
+ *            lib/base/regex.h), table. All others are the tool's (tool_arg).
  * Errors     Calls do not fail; what went wrong (memory) comes out of report_end.
  * Threads    One worker.
  */
@@ -44,6 +45,7 @@
 
 #include "lib/base/arena.h"
 #include "lib/base/json_out.h"
+#include "lib/base/regex.h"
 #include "lib/base/status.h"
 #include "shard/out.h"
 
@@ -142,6 +144,7 @@ struct report {
     const struct report_range *range; /* NULL: all of the run */
     uint64_t limit, skip;
     struct xp_span sort, filter, table; /* table: only this one; empty: all */
+    const struct xp_regex *pattern;     /* that the filter is; NULL: it is part of a text */
     bool csv, csv_done, busy;
     struct report_section metrics, tables, series, tree, notes, links;
     struct xp_buf verdict, text, table_ids;
@@ -191,6 +194,9 @@ struct report_rows {
     void *ctx;
     const char *sort; /* column it is sorted by unless asked otherwise; NULL: as the rows come */
     bool descending;
+    /* It stands beside what is asked for: limit, order and filter are not about it, unless it is
+     * asked for by its name. */
+    bool aside;
 };
 void report_table(struct report *r, const struct report_rows *t);
 

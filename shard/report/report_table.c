@@ -27,6 +27,7 @@ struct view {
     struct sum *all, *shown;
     uint32_t sort; /* column, or ncolumns */
     bool descending, by_text;
+    bool aside; /* what is asked of rows is not asked of these */
 };
 
 static void add(struct sum *s, const struct report_cell *c)
@@ -74,20 +75,25 @@ static bool holds(struct xp_span s, struct xp_span what)
     return false;
 }
 
+static bool fits(const struct report *r, struct xp_span s)
+{
+    return r->pattern ? xp_regex_find(r->pattern, s) : holds(s, r->filter);
+}
+
 static bool matches(const struct view *v)
 {
     char id[24];
-    if (!v->r->filter.n)
+    if (!v->r->filter.n || v->aside)
         return true;
     for (uint32_t c = 0; c < v->t->ncolumns; c++) {
-        struct xp_span s = {0};
-        if (v->cells[c].kind == REPORT_TEXT)
-            s = v->cells[c].s;
+        struct xp_span s = v->cells[c].s;
         if (v->cells[c].kind == REPORT_ID) {
             snprintf(id, sizeof id, "%llu", (unsigned long long)v->cells[c].u);
             s = xp_span_str(id);
+        } else if (v->cells[c].kind != REPORT_TEXT) {
+            continue;
         }
-        if (holds(s, v->r->filter))
+        if (fits(v->r, s))
             return true;
     }
     return false;
@@ -123,7 +129,7 @@ static bool find_column(struct view *v, struct xp_span id)
 /* sort=column or sort=-column, where the table has it; else its own order. */
 static void choose_order(struct view *v)
 {
-    struct xp_span s = v->r->sort;
+    struct xp_span s = v->aside ? (struct xp_span){0} : v->r->sort;
     bool down = s.n && s.p[0] == '-';
     v->sort = v->t->ncolumns;
     if (s.n && find_column(v, down ? xp_span_of(s.p + 1, s.n - 1) : s)) {
@@ -183,11 +189,12 @@ static uint64_t write_rows(struct view *v, struct xp_json *j)
 {
     struct report *r = v->r;
     size_t room = report_room(r), begin = j->b->n;
-    uint64_t first = r->skip < v->nkeys ? r->skip : v->nkeys, n = 0;
+    uint64_t limit = v->aside ? UINT64_MAX : r->limit, skip = v->aside ? 0 : r->skip;
+    uint64_t first = skip < v->nkeys ? skip : v->nkeys, n = 0;
     if (!r->table.n && room > REPORT_TABLE_MAX)
         room = REPORT_TABLE_MAX;
     room = room > 32768 ? room - 32768 : 0; /* for what follows the rows */
-    for (uint64_t k = first; k < v->nkeys && n < r->limit; k++, n++) {
+    for (uint64_t k = first; k < v->nkeys && n < limit; k++, n++) {
         size_t before = j->b->n;
         if (before - begin >= room)
             break;
@@ -320,7 +327,7 @@ static void write_csv(struct view *v)
 
 void report_table(struct report *r, const struct report_rows *t)
 {
-    struct view v = {.r = r, .t = t};
+    struct view v = {.r = r, .t = t, .aside = t->aside && !r->table.n};
     xp_buf_fmt(&r->table_ids, "%s,", t->id);
     if (r->table.n ? !xp_span_eq(r->table, xp_span_str(t->id)) : r->csv && r->csv_done)
         return;

@@ -35,6 +35,13 @@ static bool add(struct op_table *t, const struct op_metrics *m)
     to->model_flops += m->model_flops;
     to->bytes += m->bytes;
     to->core_type = m->core_type;
+    if (!to->source.file.n)
+        to->source = m->source;
+    if (!to->first_plane.n) {
+        to->host = m->host;
+        to->first_begin_ps = m->first_begin_ps;
+        to->first_plane = m->first_plane;
+    }
     return true;
 }
 

@@ -260,13 +260,24 @@ static void attribute(const struct gpu_launch *l, struct op_kernel *x)
     }
 }
 
+static void add_to_sums(struct op_kernel_sums *s, const struct op_kernel *x, uint32_t bin)
+{
+    s->total_ns += x->total_ns;
+    s->tensor_ns += x->tensor_core ? x->total_ns : 0;
+    s->unnamed_ns += x->op_name.n ? 0 : x->total_ns;
+    s->occurrences += x->occurrences;
+    s->bins[bin] += x->occurrences;
+}
+
 bool gpu_kernel_add(struct gpu_kernels *k, const struct gpu_launch *l)
 {
+    uint32_t bin = op_kernel_bin(l->ns);
     struct op_kernel x = {.name = l->name, .occurrences = l->begins};
     x.total_ns = x.min_ns = x.max_ns = l->ns;
     x.tensor_core = gpu_kernel_uses_tensor_core(l->name);
     gpu_launch_params(l->details, &x);
     attribute(l, &x);
+    add_to_sums(&k->sums, &x, bin);
     if (k->kernels.n * 2 >= k->mask && !grow(k))
         return false;
     size_t at = kernel_hash(&x) & k->mask;
@@ -275,6 +286,7 @@ bool gpu_kernel_add(struct gpu_kernels *k, const struct gpu_launch *l)
         if (op_kernel_compare(o, &x))
             continue;
         o->occurrences += l->begins;
+        o->bins[bin] += l->begins;
         o->total_ns += l->ns;
         o->min_ns = l->ns < o->min_ns ? l->ns : o->min_ns;
         o->max_ns = l->ns > o->max_ns ? l->ns : o->max_ns;
@@ -284,6 +296,7 @@ bool gpu_kernel_add(struct gpu_kernels *k, const struct gpu_launch *l)
     if (!to)
         return false;
     *to = x;
+    to->bins[bin] = l->begins;
     k->slots[at] = (uint32_t)k->kernels.n;
     return true;
 }
@@ -291,6 +304,7 @@ bool gpu_kernel_add(struct gpu_kernels *k, const struct gpu_launch *l)
 bool gpu_kernels_keep(struct gpu_kernels *k)
 {
     struct op_kernel *v = VEC(k->kernels, struct op_kernel);
+    k->b->stats->kernel_sums = k->sums;
     if (k->kernels.n)
         k->kernels.n = op_kernels_sort(v, (uint32_t)k->kernels.n);
     return op_keep(k->b, &k->kernels, sizeof *v, &k->b->stats->kernels, &k->b->stats->nkernels);

@@ -18,6 +18,7 @@ struct gpu_instruction {
 struct gpu_kernels {
     struct op_build *b;
     struct vec kernels; /* struct op_kernel */
+    struct op_kernel_sums sums;
     uint32_t *slots;
     size_t mask;
     struct gpu_instruction **known; /* by hash of program and name; scratch */

@@ -111,6 +111,43 @@ int op_kernel_compare(const struct op_kernel *x, const struct op_kernel *y)
     return c ? c : xp_span_cmp(x->op_name, y->op_name);
 }
 
+static const uint64_t bin_begins[] = {10, 15, 20, 30, 50, 70};
+#define BINS_A_DECADE (sizeof bin_begins / sizeof *bin_begins)
+
+uint32_t op_kernel_bin(uint64_t ns)
+{
+    uint32_t bin = 1;
+    uint64_t power = 1;
+    if (ns < bin_begins[0])
+        return 0;
+    for (; ns >= 100 * power && bin < OP_KERNEL_BINS - 1; power *= 10)
+        bin += BINS_A_DECADE;
+    for (uint32_t i = 1;
+         i < BINS_A_DECADE && bin < OP_KERNEL_BINS - 1 && ns >= bin_begins[i] * power; i++)
+        bin++;
+    return bin;
+}
+
+uint64_t op_kernel_bin_begin(uint32_t bin)
+{
+    uint64_t power = 1;
+    if (!bin)
+        return 0;
+    for (bin--; bin >= BINS_A_DECADE; bin -= BINS_A_DECADE)
+        power *= 10;
+    return bin_begins[bin] * power;
+}
+
+static void add_sums(struct op_kernel_sums *s, const struct op_kernel_sums *x)
+{
+    s->total_ns += x->total_ns;
+    s->tensor_ns += x->tensor_ns;
+    s->unnamed_ns += x->unnamed_ns;
+    s->occurrences += x->occurrences;
+    for (int i = 0; i < OP_KERNEL_BINS; i++)
+        s->bins[i] += x->bins[i];
+}
+
 static int by_total(const void *a, const void *b)
 {
     const struct op_kernel *x = a, *y = b;
@@ -141,6 +178,8 @@ static bool merge_kernels(const struct op_stats *x, const struct op_stats *y, st
     if (y->nkernels)
         memcpy(out->kernels + x->nkernels, y->kernels, y->nkernels * sizeof *y->kernels);
     out->nkernels = op_kernels_sort(out->kernels, n);
+    add_sums(&out->kernel_sums, &x->kernel_sums);
+    add_sums(&out->kernel_sums, &y->kernel_sums);
     return true;
 }
 

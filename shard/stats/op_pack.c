@@ -4,11 +4,12 @@
 /* Bytes: protobuf's wire format. Texts once, in field TEXT of the outer message; all others name
  * them by their place. */
 
-enum { TEXT = 1, HOST = 2, DEVICE = 3, HOST_OPS = 4, KERNEL = 5, PROGRAM = 6 };
+enum { TEXT = 1, HOST = 2, DEVICE = 3, HOST_OPS = 4, KERNEL = 5, PROGRAM = 6, KERNEL_SUMS = 7 };
 enum { DB_OP = 1 };
 enum { OP_MEMORY = 30, OP_CHILD = 31 };
 enum { HOST_CORE = 30, HOST_GBS = 31, HOST_ERROR = 32, HOST_WARNING = 33 };
 enum { CORE_STEP = 30 };
+enum { KERNEL_BINS = 32 }; /* and OP_KERNEL_BINS - 1 more fields */
 enum { STEP_CATEGORY = 30, STEP_COLLECTIVE = 31, STEP_MEMORY = 32, STEP_FEEDS = 33 };
 
 #define DEPTH_MAX 8 /* of children */
@@ -116,6 +117,13 @@ static const struct field kernel_fields[] = {
     F(op_kernel, 17, U64, min_ns),        F(op_kernel, 18, U64, max_ns),
 };
 
+static const struct field kernel_sums_fields[] = {
+    F(op_kernel_sums, 1, U64, total_ns),
+    F(op_kernel_sums, 2, U64, tensor_ns),
+    F(op_kernel_sums, 3, U64, unnamed_ns),
+    F(op_kernel_sums, 4, U64, occurrences),
+};
+
 static const struct field program_fields[] = {
     F(op_program, 1, U64, id),
     F(op_program, 2, STR, name),
@@ -221,6 +229,30 @@ static void put_one(struct pack *p, struct xp_buf *b, uint32_t num, const void *
     put_message(b, num, &in);
 }
 
+static void put_kernel(struct pack *p, struct xp_buf *b, const struct op_kernel *k)
+{
+    struct xp_buf in;
+    xp_buf_init(&in, 4096);
+    put(p, &in, k, FIELDS(kernel_fields));
+    for (uint32_t i = 0; i < OP_KERNEL_BINS; i++)
+        if (k->bins[i])
+            xp_pb_put_u64(&in, KERNEL_BINS + i, k->bins[i]);
+    put_message(b, KERNEL, &in);
+}
+
+static void put_kernel_sums(struct pack *p, struct xp_buf *b, const struct op_kernel_sums *s)
+{
+    struct xp_buf in;
+    if (!s->total_ns)
+        return;
+    xp_buf_init(&in, 4096);
+    put(p, &in, s, FIELDS(kernel_sums_fields));
+    for (uint32_t i = 0; i < OP_KERNEL_BINS; i++)
+        if (s->bins[i])
+            xp_pb_put_u64(&in, KERNEL_BINS + i, s->bins[i]);
+    put_message(b, KERNEL_SUMS, &in);
+}
+
 static void put_step(struct pack *p, struct xp_buf *b, const struct op_step *s)
 {
     struct xp_buf in;
@@ -273,7 +305,8 @@ static void put_all(struct pack *p, const struct op_stats *s, struct xp_buf *b)
     put_db(p, b, DEVICE, &s->device);
     put_db(p, b, HOST_OPS, &s->host);
     for (uint32_t i = 0; i < s->nkernels; i++)
-        put_one(p, b, KERNEL, &s->kernels[i], FIELDS(kernel_fields));
+        put_kernel(p, b, &s->kernels[i]);
+    put_kernel_sums(p, b, &s->kernel_sums);
     for (uint32_t i = 0; i < s->nprograms; i++)
         put_one(p, b, PROGRAM, &s->programs[i], FIELDS(program_fields));
 }
@@ -522,9 +555,38 @@ static void get_all_texts(struct unpack *u, struct xp_span bytes)
     u->ntexts = v ? n + 1 : 0;
 }
 
+static void get_bins(struct unpack *u, struct xp_span bytes, uint32_t *bins, uint64_t *sums)
+{
+    struct xp_pb msg = xp_pb_open(bytes);
+    struct xp_pb_field x;
+    while (xp_pb_next(&msg, &x)) {
+        if (x.type != XP_PB_VARINT || x.num < KERNEL_BINS || x.num >= KERNEL_BINS + OP_KERNEL_BINS)
+            continue;
+        if (bins)
+            bins[x.num - KERNEL_BINS] = (uint32_t)x.value;
+        else
+            sums[x.num - KERNEL_BINS] = x.value;
+    }
+    u->bad |= msg.bad;
+}
+
+static void get_kernels(struct unpack *u, struct xp_span bytes, struct op_stats *s)
+{
+    struct each k = each_of(bytes, KERNEL), sums = each_of(bytes, KERNEL_SUMS);
+    s->kernels = room(u, bytes, KERNEL, sizeof *s->kernels, &s->nkernels);
+    while (each(u, &k)) {
+        get(u, k.x.bytes, &s->kernels[k.i], FIELDS(kernel_fields));
+        get_bins(u, k.x.bytes, s->kernels[k.i].bins, NULL);
+    }
+    while (each(u, &sums)) {
+        get(u, sums.x.bytes, &s->kernel_sums, FIELDS(kernel_sums_fields));
+        get_bins(u, sums.x.bytes, NULL, s->kernel_sums.bins);
+    }
+}
+
 static void get_all(struct unpack *u, struct xp_span bytes, struct op_stats *s)
 {
-    struct each h = each_of(bytes, HOST), k = each_of(bytes, KERNEL), p = each_of(bytes, PROGRAM);
+    struct each h = each_of(bytes, HOST), p = each_of(bytes, PROGRAM);
     struct each d = each_of(bytes, DEVICE), o = each_of(bytes, HOST_OPS);
     get_all_texts(u, bytes);
     s->hosts = room(u, bytes, HOST, sizeof *s->hosts, &s->nhosts);
@@ -534,9 +596,7 @@ static void get_all(struct unpack *u, struct xp_span bytes, struct op_stats *s)
         get_db(u, d.x.bytes, &s->device);
     while (each(u, &o))
         get_db(u, o.x.bytes, &s->host);
-    s->kernels = room(u, bytes, KERNEL, sizeof *s->kernels, &s->nkernels);
-    while (each(u, &k))
-        get(u, k.x.bytes, &s->kernels[k.i], FIELDS(kernel_fields));
+    get_kernels(u, bytes, s);
     s->programs = room(u, bytes, PROGRAM, sizeof *s->programs, &s->nprograms);
     while (each(u, &p))
         get(u, p.x.bytes, &s->programs[p.i], FIELDS(program_fields));

@@ -180,6 +180,12 @@ struct op_host {
 
 /* --- kernels (GPU) --- */
 
+/* Durations fall into bins that begin at 1, 1.5, 2, 3, 5, 7 times a power of ten, from 10 ns on;
+ * bin 0 holds what is shorter, the last what takes 100 s or more. */
+#define OP_KERNEL_BINS 62
+uint32_t op_kernel_bin(uint64_t ns);
+uint64_t op_kernel_bin_begin(uint32_t bin); /* ns */
+
 struct op_kernel {
     struct xp_span name, op_name;
     uint32_t grid[3], block[3];
@@ -187,6 +193,14 @@ struct op_kernel {
     float occupancy;
     bool tensor_core, eligible;
     uint64_t occurrences, total_ns, min_ns, max_ns;
+    uint32_t bins[OP_KERNEL_BINS]; /* occurrences by duration */
+};
+
+/* Of all kernels, those too that are not kept. */
+struct op_kernel_sums {
+    uint64_t total_ns, tensor_ns, unnamed_ns; /* unnamed: no op is known that launched it */
+    uint64_t occurrences;
+    uint64_t bins[OP_KERNEL_BINS];
 };
 
 struct op_program {
@@ -202,6 +216,7 @@ struct op_stats {
     struct op_db device, host;
     struct op_kernel *kernels;
     uint32_t nkernels;
+    struct op_kernel_sums kernel_sums;
     struct op_program *programs;
     uint32_t nprograms;
 };

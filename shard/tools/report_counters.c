@@ -2,13 +2,12 @@
 #include <stdio.h>
 
 #include "shard/tools/counter_facts.h"
+#include "shard/tools/report_beside.h"
 #include "shard/tools/reports_more.h"
+#include "shard/tools/tpu_units.h"
 
-/* Reports of hardware counters: their values, what they say about each unit, and about kernels. */
+/* Reports of hardware counters: what they say about each unit, and about kernels. */
 
-#define NO_COUNTERS                                                                                \
-    "the profile has no hardware counters of a TPU: they are taken only when the capture asks "    \
-    "for them (tpu_trace_mode with counters, xprof kernel profiling)"
 #define UNKNOWN_CHIP                                                                               \
     "the counters are of a chip whose units are not known here (known: TPU v6e, v7x); their "      \
     "values are in perf_counters"
@@ -18,105 +17,10 @@ static enum xp_status no_memory(struct xp_error *err)
     return xp_fail(err, XP_BUSY, 0, "no memory left for the counters");
 }
 
-/* --- perf_counters: values --- */
-
-struct counter {
-    struct xp_span host, kernel, name, words, set;
-    int64_t chip, sample;
-    uint64_t value;
-};
-
-struct counters {
-    struct counter *v;
-    size_t n, zeros;
-};
-
-static const struct report_column value_columns[] = {
-    {"host", "Host", "", REPORT_COL_TEXT, false, "name of the profile's file"},
-    {"chip", "Chip", "", REPORT_COL_NUMBER, false, "its number in the slice, else of the host"},
-    {"kernel", "Kernel", "", REPORT_COL_TEXT, false, "line that holds the sample"},
-    {"sample", "Sample", "", REPORT_COL_NUMBER, false, "number of that line"},
-    {"counter", "Counter", "", REPORT_COL_TEXT, false, "name"},
-    {"value", "Value", "count", REPORT_COL_NUMBER, false, "as it was read"},
-    {"set", "Set", "", REPORT_COL_TEXT, false, "what it belongs to"},
-    {"words", "Meaning", "", REPORT_COL_TEXT, false, "what it counts"},
-};
-
 static struct report_cell text_or_none(struct xp_span s)
 {
     return s.n ? report_of_text(s) : report_none();
 }
-
-static void value_row(void *ctx, uint64_t i, struct report_cell *c)
-{
-    const struct counter *v = &((const struct counters *)ctx)->v[i];
-    c[0] = report_of_text(v->host);
-    c[1] = report_of_i64(v->chip);
-    c[2] = text_or_none(v->kernel);
-    c[3] = report_of_i64(v->sample);
-    c[4] = report_of_text(v->name);
-    c[5] = report_of_u64(v->value);
-    c[6] = text_or_none(v->set);
-    c[7] = text_or_none(v->words);
-}
-
-/* All values; those that are 0 only if they are asked for. */
-static bool read_values(struct facts *f, bool zeros, struct counters *c, size_t max)
-{
-    while (c->n < max && facts_get_u64(f) == PERF_COUNTERS_ROW) {
-        struct counter *v = &c->v[c->n];
-        *v = (struct counter){.host = f->host, .chip = facts_get_i64(f)};
-        v->kernel = facts_get_text(f);
-        v->sample = facts_get_i64(f);
-        v->name = facts_get_text(f);
-        v->value = facts_get_u64(f);
-        v->words = facts_get_text(f);
-        v->set = facts_get_text(f);
-        c->zeros += !v->value;
-        c->n += zeros || v->value;
-    }
-    return !f->bad;
-}
-
-static enum xp_status write_values(struct xp_span merged, const struct tool_args *args,
-                                   struct report *r, struct xp_error *err)
-{
-    struct counters c = {0};
-    struct facts *hosts;
-    struct xp_span asked = {0};
-    size_t n, max = merged.n / 7 + 1; /* a row is 7 values at least */
-    XP_TRY(facts_open(merged, r->a, &hosts, &n, err));
-    bool zeros = tool_arg(args, "zeros", &asked) && xp_span_eq(asked, XP_SPAN_LIT("1"));
-    c.v = xp_arena_alloc(r->a, max * sizeof *c.v);
-    if (!c.v)
-        return no_memory(err);
-    for (size_t i = 0; i < n; i++)
-        if (!read_values(&hosts[i], zeros, &c, max - 1))
-            return facts_ok(&hosts[i], err);
-    size_t all = zeros ? c.n : c.n + c.zeros;
-    if (all)
-        report_u64(r, "counters", all, NULL);
-    else
-        report_na(r, "counters", NO_COUNTERS);
-    if (c.zeros && !zeros)
-        report_note(r, REPORT_INFO, "zeros_hidden",
-                    "%zu counters that are 0 are not shown; zeros=1 shows them.", c.zeros);
-    report_table(r, &(struct report_rows){.id = "counters",
-                                          .title = "Counters",
-                                          .columns = value_columns,
-                                          .ncolumns = sizeof value_columns / sizeof *value_columns,
-                                          .n = c.n,
-                                          .row = value_row,
-                                          .ctx = &c});
-    return XP_OK;
-}
-
-const struct tool_report report_perf_counters = {
-    .question = "What is the value of a hardware counter?",
-    .map = perf_counters_map_any,
-    .merge = facts_merge,
-    .write = write_values,
-};
 
 /* --- samples and what they say --- */
 
@@ -180,7 +84,7 @@ static void note_samples(struct report *r, const struct samples *s)
     if (s->n)
         report_u64(r, "samples", s->n, NULL);
     else
-        report_na(r, "samples", NO_COUNTERS);
+        report_na(r, "samples", COUNTERS_NONE);
     if (s->n && !s->units)
         report_note(r, REPORT_WARNING, "units_unknown", UNKNOWN_CHIP);
 }
@@ -247,19 +151,173 @@ static void say_busiest(struct report *r, const struct unit *v, size_t n)
                     "%zu figures are above 100 %%: their counters are not of one span.", above);
 }
 
+/* --- units by devices --- */
+
+/* Names of units, in the order in which they are first met. */
+struct names {
+    const char *v[2 * TPU_METRICS_MAX];
+    uint32_t n;
+};
+
+static uint32_t place_of(struct names *names, const char *name)
+{
+    for (uint32_t i = 0; i < names->n; i++)
+        if (strcmp(names->v[i], name) == 0)
+            return i;
+    if (names->n == sizeof names->v / sizeof *names->v)
+        return names->n;
+    names->v[names->n] = name;
+    return names->n++;
+}
+
+struct matrix {
+    struct names names;
+    struct beside devices;
+    struct beside_samples samples;
+    double (*busy)[2][BESIDE_MAX]; /* in sample=, in against=; NAN: it is not told */
+};
+
+static const struct report_column matrix_before[] = {
+    {"unit", "Unit", "", REPORT_COL_TEXT, false, "of the hardware"},
+};
+static const struct report_column matrix_each = {
+    NULL,       NULL,
+    "fraction", REPORT_COL_NUMBER,
+    false,      "achieved / peak of its busiest node in that sample"};
+static const struct report_column matrix_change = {
+    NULL,       NULL,
+    "fraction", REPORT_COL_NUMBER,
+    false,      "achieved / peak of its busiest node: in sample= less in against="};
+
+static void matrix_row(void *ctx, uint64_t i, struct report_cell *c)
+{
+    const struct matrix *m = ctx;
+    c[0] = report_of_text(xp_span_str(m->names.v[i]));
+    for (uint32_t d = 0; d < m->devices.n; d++) {
+        double v = m->busy[i][0][d];
+        c[1 + d] = report_of_double(m->samples.has_against ? v - m->busy[i][1][d] : v);
+    }
+}
+
+static void put_busy(struct matrix *m, const struct sample *s, int which)
+{
+    uint32_t device = beside_place(&m->devices, s->host, s->device);
+    for (size_t i = 0; i < s->n && device < BESIDE_MAX; i++) {
+        uint32_t unit = place_of(&m->names, s->m[i].name);
+        if (unit >= m->names.n || !(s->m[i].peak > 0))
+            continue;
+        double *to = &m->busy[unit][which][device], v = s->m[i].achieved / s->m[i].peak;
+        if (isnan(*to) || v > *to)
+            *to = v;
+    }
+}
+
+/* One sample, for a mixture of several says nothing. */
+static enum xp_status table_matrix(struct report *r, const struct samples *s,
+                                   const struct beside_samples *asked, struct matrix *m,
+                                   struct xp_error *err)
+{
+    size_t rows = sizeof m->names.v / sizeof *m->names.v;
+    char title[96];
+    m->samples = *asked;
+    if (!asked->has_sample)
+        m->samples.sample = s->v[0].id;
+    m->busy = xp_arena_alloc(r->a, rows * sizeof *m->busy);
+    if (!m->busy)
+        return no_memory(err);
+    for (size_t i = 0; i < rows * 2 * BESIDE_MAX; i++)
+        (&m->busy[0][0][0])[i] = NAN;
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->v[i].id == m->samples.sample)
+            put_busy(m, &s->v[i], 0);
+        if (asked->has_against && s->v[i].id == asked->against)
+            put_busy(m, &s->v[i], 1);
+    }
+    const struct report_column *columns =
+        beside_columns(&m->devices, matrix_before, 1,
+                       asked->has_against ? &matrix_change : &matrix_each, NULL, 0, r->a);
+    if (!columns)
+        return no_memory(err);
+    beside_note(r, &m->devices);
+    if (asked->has_against)
+        snprintf(title, sizeof title, "Units by devices: sample %lld less sample %lld",
+                 (long long)m->samples.sample, (long long)asked->against);
+    else
+        snprintf(title, sizeof title, "Units by devices: sample %lld",
+                 (long long)m->samples.sample);
+    report_table(r, &(struct report_rows){.id = "matrix",
+                                          .title = title,
+                                          .columns = columns,
+                                          .ncolumns = 1 + m->devices.n,
+                                          .n = m->names.n,
+                                          .row = matrix_row,
+                                          .ctx = m,
+                                          .aside = true});
+    return XP_OK;
+}
+
+static const struct report_column meaning_columns[] = {
+    {"unit", "Unit", "", REPORT_COL_TEXT, false, "of the hardware"},
+    {"meaning", "What it is", "", REPORT_COL_TEXT, false, ""},
+    {"counters", "Counters", "", REPORT_COL_TEXT, false,
+     "regular expression that finds the names of the counters behind it"},
+};
+
+static void meaning_row(void *ctx, uint64_t i, struct report_cell *c)
+{
+    const struct names *names = ctx;
+    const struct tpu_unit *u = tpu_unit_of(names->v[i]);
+    c[0] = report_of_text(xp_span_str(names->v[i]));
+    if (!u)
+        return;
+    c[1] = report_of_text(xp_span_str(u->meaning));
+    c[2] = report_of_text(xp_span_str(u->counters));
+}
+
+static void table_meanings(struct report *r, const struct samples *s)
+{
+    struct names names = {.n = 0};
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t k = 0; k < s->v[i].n; k++)
+            place_of(&names, s->v[i].m[k].name);
+    report_table(r,
+                 &(struct report_rows){.id = "meanings",
+                                       .title = "What the units are",
+                                       .columns = meaning_columns,
+                                       .ncolumns = sizeof meaning_columns / sizeof *meaning_columns,
+                                       .n = names.n,
+                                       .row = meaning_row,
+                                       .ctx = &names,
+                                       .aside = true});
+}
+
+static enum xp_status table_samples(struct report *r, const struct samples *s, struct xp_error *err)
+{
+    struct beside_sample *v = xp_arena_alloc(r->a, (s->n + 1) * sizeof *v);
+    if (!v)
+        return no_memory(err);
+    for (size_t i = 0; i < s->n; i++)
+        v[i] = (struct beside_sample){s->v[i].id, s->v[i].kernel, 1};
+    beside_table_samples(r, v, s->n);
+    return XP_OK;
+}
+
 static enum xp_status write_units(struct xp_span merged, const struct tool_args *args,
                                   struct report *r, struct xp_error *err)
 {
     struct samples s;
+    struct beside_samples asked;
+    struct matrix *m = xp_arena_zalloc(r->a, sizeof *m);
     size_t n = 0;
-    (void)args;
+    XP_TRY(beside_samples_of(args, &asked, err));
     XP_TRY(read_samples(merged, r->a, &s, err));
     struct unit *v = xp_arena_alloc(r->a, (s.units + 1) * sizeof *v);
-    if (!v)
+    if (!v || !m)
         return no_memory(err);
     for (size_t i = 0; i < s.n; i++)
         for (size_t k = 0; k < s.v[i].n; k++)
-            v[n++] = (struct unit){&s.v[i], &s.v[i].m[k]};
+            if (!asked.has_sample || s.v[i].id == asked.sample)
+                v[n++] = (struct unit){&s.v[i], &s.v[i].m[k]};
     say_busiest(r, v, n);
     note_samples(r, &s);
     report_table(r, &(struct report_rows){.id = "units",
@@ -271,7 +329,11 @@ static enum xp_status write_units(struct xp_span merged, const struct tool_args 
                                           .ctx = v,
                                           .sort = "busy",
                                           .descending = true});
-    return XP_OK;
+    if (!s.units)
+        return XP_OK;
+    XP_TRY(table_matrix(r, &s, &asked, m, err));
+    table_meanings(r, &s);
+    return table_samples(r, &s, err);
 }
 
 const struct tool_report report_utilization_viewer = {

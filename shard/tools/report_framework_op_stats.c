@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "shard/tools/op_layer.h"
 #include "shard/tools/report_nodes.h"
 #include "shard/tools/reports.h"
 
@@ -31,6 +32,13 @@ static const struct report_column columns[] = {
     {"bound_by", "Bound by", "", REPORT_COL_TEXT, false,
      "the resource it uses the largest share of"},
     {"eager", "Eager", "", REPORT_COL_BOOL, false, "run op by op, not compiled"},
+    {"layer", "Layer", "", REPORT_COL_TEXT, false, "of the model"},
+    {"source", "Source", "", REPORT_COL_TEXT, false, "file of one of its ops"},
+    {"line", "Line", "", REPORT_COL_NUMBER, false, "in the file"},
+    {"host", "Host", "", REPORT_COL_TEXT, false, "of the run that first_begin_ps is of"},
+    {"first_plane", "Plane", "", REPORT_COL_TEXT, false, "where that was"},
+    {"first_begin_ps", "First begin", "ps", REPORT_COL_NUMBER, false,
+     "begin of a run of one of its ops, session time of that host"},
 };
 
 static void row(void *ctx, uint64_t i, struct report_cell *c)
@@ -53,6 +61,18 @@ static void row(void *ctx, uint64_t i, struct report_cell *c)
     c[10] = u.hbm_use;
     c[11] = u.bound;
     c[12] = report_of_bool(m->eager);
+    if (op_layer_of(m->name).n)
+        c[13] = report_of_text(op_layer_of(m->name));
+    if (m->source.file.n) {
+        c[14] = report_of_text(m->source.file);
+        if (m->source.line >= 0)
+            c[15] = report_of_i64(m->source.line);
+    }
+    if (m->first_plane.n) {
+        c[16] = op_host_name(v->f, m->host);
+        c[17] = report_of_text(m->first_plane);
+        c[18] = report_of_i64(m->first_begin_ps);
+    }
 }
 
 static enum xp_status table(struct report *r, const struct figures *f, const struct op_db *db,
@@ -126,6 +146,7 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     report_environment(r, &f);
     XP_TRY(table(r, &f, &by_framework, true, err));
     XP_TRY(table(r, &f, &s.stats->host, false, err));
+    report_table_groups(r, &v, OPS_BY_LAYER);
     scopes(r, &v);
     report_remarks(r, &f);
     return XP_OK;

@@ -44,7 +44,9 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
         report_na(r, "remat_fraction", "%s", f.idle.known ? "no HLO op ran" : f.idle.reason);
     report_environment(r, &f);
     report_table_ops(r, &v);
-    report_table_categories(r, &v, r->a);
+    report_table_groups(r, &v, OPS_BY_CATEGORY);
+    report_table_groups(r, &v, OPS_BY_LAYER);
+    report_table_groups(r, &v, OPS_BY_SOURCE);
     report_remarks(r, &f);
     return XP_OK;
 }

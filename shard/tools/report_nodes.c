@@ -127,6 +127,10 @@ static const struct report_column columns[] = {
     {"op", "Op", "", REPORT_COL_OP, false, "where there is just one"},
     {"program_id", "Program", "", REPORT_COL_TEXT, false, "of that op"},
     {"category", "Category", "", REPORT_COL_TEXT, false, "of that op"},
+    {"host", "Host", "", REPORT_COL_TEXT, false, "of the run that first_begin_ps is of"},
+    {"first_plane", "Plane", "", REPORT_COL_TEXT, false, "where that was"},
+    {"first_begin_ps", "First begin", "ps", REPORT_COL_NUMBER, false,
+     "begin of one of that op's first runs, session time of that host"},
 };
 
 static double clipped(const struct report_cell *c)
@@ -160,6 +164,11 @@ static void node(void *ctx, uint64_t i, int64_t *parent, struct xp_span *name,
     c[7] = report_of_text(op_short_name(n->op));
     c[8] = n->op->program ? report_of_id(n->op->program) : report_none();
     c[9] = report_of_text(n->op->category);
+    if (!n->op->first_plane.n)
+        return;
+    c[10] = op_host_name(t->f, n->op->host);
+    c[11] = report_of_text(n->op->first_plane);
+    c[12] = report_of_i64(n->op->first_begin_ps);
 }
 
 void op_nodes_write(struct report *r, struct op_nodes *t, const char *id)

@@ -93,7 +93,7 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     report_environment(r, &f);
     op_nodes_write(r, &t, names[by]);
     op_nodes_fini(&t);
-    report_table_categories(r, &v, r->a);
+    report_table_groups(r, &v, OPS_BY_CATEGORY);
     report_remarks(r, &f);
     return XP_OK;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "shard/stats/figures_run.h"
+#include "shard/tools/op_layer.h"
 
 static enum xp_status busy(struct xp_error *err)
 {
@@ -39,6 +40,8 @@ enum xp_status op_view_open(struct op_view *v, const struct figures *f, const st
 {
     size_t max = 1;
     *v = (struct op_view){.f = f};
+    for (uint32_t i = 0; i < f->nsteps; i++)
+        v->steps_ps += f->steps[i].mean_ps * f->steps[i].cores;
     for (uint32_t i = 0; i < db->n; i++)
         max += 1 + (size_t)sparse_ops(&db->ops[i]);
     v->rows = xp_arena_alloc(a, max * sizeof *v->rows);
@@ -101,6 +104,7 @@ enum {
     COL_CATEGORY,
     COL_SELF,
     COL_SHARE,
+    COL_STEP,
     COL_TIME,
     COL_COUNT,
     COL_MEAN,
@@ -111,6 +115,7 @@ enum {
     COL_INTENSITY,
     COL_BOUND,
     COL_STALL,
+    COL_LAYER,
     COL_FRAMEWORK,
     COL_SOURCE,
     COL_LINE,
@@ -132,6 +137,8 @@ static const struct report_column op_columns[COLUMNS] = {
                   "time less that of ops inside, over all devices"},
     [COL_SHARE] = {"share", "Share", "fraction", REPORT_COL_NUMBER, true,
                    "self time / self time of all ops"},
+    [COL_STEP] = {"step_share", "Of the steps", "fraction", REPORT_COL_NUMBER, true,
+                  "self time / time of the steps of all cores; runs between steps count, too"},
     [COL_TIME] = {"time", "Time", "ps", REPORT_COL_NUMBER, false,
                   "with ops inside, over all devices"},
     [COL_COUNT] = {"occurrences", "Occurrences", "count", REPORT_COL_NUMBER, true,
@@ -151,6 +158,9 @@ static const struct report_column op_columns[COLUMNS] = {
                    "the resource it uses the largest share of"},
     [COL_STALL] = {"dma_stall", "DMA stall", "fraction", REPORT_COL_NUMBER, false,
                    "time stalled by DMA / time"},
+    [COL_LAYER] = {"layer", "Layer", "", REPORT_COL_TEXT, false,
+                   "outermost scope of the framework op that is called layer or block, or has a "
+                   "number"},
     [COL_FRAMEWORK] = {"framework_op", "Framework op", "", REPORT_COL_TEXT, false,
                        "where it comes from in the model"},
     [COL_SOURCE] = {"source", "Source", "", REPORT_COL_TEXT, false, "file"},
@@ -174,7 +184,7 @@ static struct report_cell text_or_none(struct xp_span s)
 }
 
 /* Hosts that could not be read leave gaps in the numbers. */
-static struct report_cell host_name(const struct figures *f, uint32_t index)
+struct report_cell op_host_name(const struct figures *f, uint32_t index)
 {
     for (uint32_t h = 0; h < f->nhosts; h++)
         if (f->hosts[h].index == index)
@@ -195,6 +205,7 @@ static void op_row(void *ctx, uint64_t i, struct report_cell *c)
     if (!parent) {
         c[COL_SELF] = report_of_u64(m->self_ps);
         c[COL_SHARE] = report_ratio((double)m->self_ps, (double)v->total_ps);
+        c[COL_STEP] = report_ratio((double)m->self_ps, v->steps_ps);
     }
     c[COL_TIME] = report_of_u64(m->time_ps);
     c[COL_COUNT] = report_of_u64(m->occurrences);
@@ -208,6 +219,7 @@ static void op_row(void *ctx, uint64_t i, struct report_cell *c)
     c[COL_BOUND] = u.bound;
     if (m->dma_stall_ps)
         c[COL_STALL] = report_ratio((double)m->dma_stall_ps, (double)m->time_ps);
+    c[COL_LAYER] = text_or_none(op_layer_of(m->provenance));
     c[COL_FRAMEWORK] = text_or_none(m->provenance);
     c[COL_SOURCE] = text_or_none(m->source.file);
     if (m->source.file.n && m->source.line >= 0)
@@ -218,7 +230,7 @@ static void op_row(void *ctx, uint64_t i, struct report_cell *c)
     if (parent)
         c[COL_PARENT] = report_of_text(op_short_name(parent));
     if (m->first_plane.n) {
-        c[COL_HOST] = host_name(v->f, m->host);
+        c[COL_HOST] = op_host_name(v->f, m->host);
         c[COL_PLANE] = report_of_text(m->first_plane);
         c[COL_BEGIN] = report_of_i64(m->first_begin_ps);
     }
@@ -239,16 +251,39 @@ void report_table_ops(struct report *r, struct op_view *v)
     report_link(r, "ops", "op");
 }
 
-/* --- categories --- */
+/* --- groups --- */
 
-static const struct report_column group_columns[] = {
-    {"category", "Category", "", REPORT_COL_TEXT, false, "as XLA names it"},
+#define GROUP_COLUMNS 9
+#define GROUP_BACKWARD (GROUP_COLUMNS - 1) /* only of layers */
+
+static const struct group_kind {
+    const char *id, *title;
+    struct report_column name;
+} group_kinds[] = {
+    [OPS_BY_CATEGORY] = {"categories",
+                         "Categories",
+                         {"category", "Category", "", REPORT_COL_TEXT, false, "as XLA names it"}},
+    [OPS_BY_LAYER] = {"layers",
+                      "Layers",
+                      {"layer", "Layer", "", REPORT_COL_TEXT, false,
+                       "outermost scope that is called layer or block, or has a number"}},
+    [OPS_BY_SOURCE] = {"sources",
+                       "Source files",
+                       {"source", "Source", "", REPORT_COL_TEXT, false,
+                        "file that the op comes from"}},
+};
+
+static const struct report_column group_columns[GROUP_COLUMNS - 1] = {
     {"self_time", "Self time", "ps", REPORT_COL_NUMBER, true, "of its ops, over all devices"},
     {"share", "Share", "fraction", REPORT_COL_NUMBER, true, "self time / self time of all ops"},
+    {"step_share", "Of the steps", "fraction", REPORT_COL_NUMBER, true,
+     "self time / time of the steps of all cores; runs between steps count, too"},
     {"ops", "Ops", "count", REPORT_COL_NUMBER, true, "different ops"},
     {"occurrences", "Occurrences", "count", REPORT_COL_NUMBER, true, "runs, over all devices"},
     {"flop_rate", "FLOP rate", "flop/s", REPORT_COL_NUMBER, false, "flops / time of its ops"},
     {"hbm_rate", "HBM rate", "bytes/s", REPORT_COL_NUMBER, false, "HBM bytes / time of its ops"},
+    {"backward_time", "Backward", "ps", REPORT_COL_NUMBER, true,
+     "self time of ops of the backward pass: a scope of theirs was transposed"},
 };
 
 static void group_row(void *ctx, uint64_t i, struct report_cell *c)
@@ -256,57 +291,187 @@ static void group_row(void *ctx, uint64_t i, struct report_cell *c)
     const struct op_view *v = ctx;
     const struct op_group *g = &v->groups[i];
     double s = g->time_ps / 1e12;
-    c[0] = report_of_text(g->name);
+    c[0] = text_or_none(g->name);
     c[1] = report_of_u64(g->self_ps);
     c[2] = report_ratio((double)g->self_ps, (double)v->total_ps);
-    c[3] = report_of_u64(g->ops);
-    c[4] = report_of_u64(g->occurrences);
+    c[3] = report_ratio((double)g->self_ps, v->steps_ps);
+    c[4] = report_of_u64(g->ops);
+    c[5] = report_of_u64(g->occurrences);
     if (g->flops > 0)
-        c[5] = report_ratio(g->flops, s);
+        c[6] = report_ratio(g->flops, s);
     if (g->hbm_bytes > 0)
-        c[6] = report_ratio(g->hbm_bytes, s);
+        c[7] = report_ratio(g->hbm_bytes, s);
 }
 
-static int by_category(const void *a, const void *b)
+static void layer_row(void *ctx, uint64_t i, struct report_cell *c)
 {
-    const struct op_row *x = a, *y = b;
-    return xp_span_cmp(x->op->category, y->op->category);
+    const struct op_view *v = ctx;
+    group_row(ctx, i, c);
+    c[GROUP_BACKWARD] = report_of_u64(v->groups[i].backward_ps);
 }
 
-void report_table_categories(struct report *r, struct op_view *v, struct xp_arena *a)
+struct keyed {
+    struct xp_span key;
+    const struct op_metrics *op;
+};
+
+static int by_key(const void *a, const void *b)
 {
-    struct op_row *sorted = xp_arena_alloc(a, (v->n + (size_t)1) * sizeof *sorted);
-    v->groups = xp_arena_zalloc(a, (v->n + (size_t)1) * sizeof *v->groups);
+    const struct keyed *x = a, *y = b;
+    return xp_span_cmp(x->key, y->key);
+}
+
+static struct xp_span key_of(const struct op_metrics *m, enum op_group_by by)
+{
+    return by == OPS_BY_CATEGORY ? m->category
+           : by == OPS_BY_LAYER  ? op_layer_of(m->provenance)
+                                 : m->source.file;
+}
+
+static void count_in(struct op_group *g, const struct op_metrics *m)
+{
+    g->self_ps += m->self_ps;
+    g->backward_ps += op_is_backward(m->provenance) ? m->self_ps : 0;
+    g->occurrences += m->occurrences;
+    g->ops++;
+    if (has_inside(m))
+        return;
+    g->flops += figure_flops(m);
+    g->hbm_bytes += figure_hbm_bytes(m);
+    g->time_ps += (double)m->time_ps;
+}
+
+/* False: no op has such a key. */
+static bool gather_groups(struct op_view *v, enum op_group_by by, struct keyed *sorted)
+{
+    bool any = by == OPS_BY_CATEGORY;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < v->n; i++)
+        if (!v->rows[i].parent)
+            sorted[n++] = (struct keyed){key_of(v->rows[i].op, by), v->rows[i].op};
+    qsort(sorted, n, sizeof *sorted, by_key);
     v->ngroups = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        any |= sorted[i].key.n > 0;
+        if (!v->ngroups || !xp_span_eq(v->groups[v->ngroups - 1].name, sorted[i].key))
+            v->groups[v->ngroups++] = (struct op_group){.name = sorted[i].key};
+        count_in(&v->groups[v->ngroups - 1], sorted[i].op);
+    }
+    return any;
+}
+
+void report_table_groups(struct report *r, struct op_view *v, enum op_group_by by)
+{
+    const struct group_kind *k = &group_kinds[by];
+    struct report_column columns[GROUP_COLUMNS] = {k->name};
+    struct keyed *sorted = xp_arena_alloc(r->a, (v->n + (size_t)1) * sizeof *sorted);
+    v->groups = xp_arena_alloc(r->a, (v->n + (size_t)1) * sizeof *v->groups);
     if (!sorted || !v->groups) {
         r->busy = true;
         return;
     }
-    memcpy(sorted, v->rows, v->n * sizeof *sorted);
-    qsort(sorted, v->n, sizeof *sorted, by_category);
-    for (uint32_t i = 0; i < v->n; i++) {
-        const struct op_metrics *m = sorted[i].op;
-        if (sorted[i].parent)
-            continue;
-        if (!v->ngroups || !xp_span_eq(v->groups[v->ngroups - 1].name, m->category))
-            v->groups[v->ngroups++].name = m->category;
-        struct op_group *g = &v->groups[v->ngroups - 1];
-        g->self_ps += m->self_ps;
-        g->occurrences += m->occurrences;
-        g->ops++;
-        if (has_inside(m))
-            continue;
-        g->flops += figure_flops(m);
-        g->hbm_bytes += figure_hbm_bytes(m);
-        g->time_ps += (double)m->time_ps;
+    if (!gather_groups(v, by, sorted))
+        return;
+    memcpy(columns + 1, group_columns, sizeof group_columns);
+    report_table(
+        r, &(struct report_rows){.id = k->id,
+                                 .title = k->title,
+                                 .columns = columns,
+                                 .ncolumns = by == OPS_BY_LAYER ? GROUP_COLUMNS : GROUP_BACKWARD,
+                                 .n = v->ngroups,
+                                 .row = by == OPS_BY_LAYER ? layer_row : group_row,
+                                 .ctx = v,
+                                 .sort = "self_time",
+                                 .descending = true});
+}
+
+/* --- what would be gained at the roof --- */
+
+static const struct report_column gain_columns[] = {
+    {"op", "Op", "", REPORT_COL_OP, false, "name of the HLO op"},
+    {"program_id", "Program", "", REPORT_COL_TEXT, false, "id of its program"},
+    {"category", "Category", "", REPORT_COL_TEXT, false, "as XLA names it"},
+    {"gain", "Gain at the roof", "ps", REPORT_COL_NUMBER, true, "self time x (1 - of the roof)"},
+    {"gain_share", "Gain, share", "fraction", REPORT_COL_NUMBER, true,
+     "gain / self time of all ops"},
+    {"self_time", "Self time", "ps", REPORT_COL_NUMBER, true,
+     "time less that of ops inside, over all devices"},
+    {"roof_utilization", "Of the roof", "fraction", REPORT_COL_NUMBER, false,
+     "the larger of FLOP use and HBM use"},
+    {"bound_by", "Bound by", "", REPORT_COL_TEXT, false,
+     "the resource it uses the largest share of"},
+    {"layer", "Layer", "", REPORT_COL_TEXT, false, "of the model"},
+    {"framework_op", "Framework op", "", REPORT_COL_TEXT, false,
+     "where it comes from in the model"},
+    {"source", "Source", "", REPORT_COL_TEXT, false, "file"},
+};
+
+static double gain_of(const struct op_metrics *m, const struct op_use *u)
+{
+    return u->roof_use.d < 1 ? (double)m->self_ps * (1 - u->roof_use.d) : 0;
+}
+
+static void gain_row(void *ctx, uint64_t i, struct report_cell *c)
+{
+    const struct op_view *v = ctx;
+    const struct op_metrics *m = v->gains[i];
+    struct op_use u;
+    op_use_of(v->f, m, &u);
+    double gain = gain_of(m, &u);
+    c[0] = report_of_text(op_short_name(m));
+    c[1] = m->program ? report_of_id(m->program) : report_none();
+    c[2] = text_or_none(m->category);
+    c[3] = report_of_u64((uint64_t)gain);
+    c[4] = report_ratio(gain, (double)v->total_ps);
+    c[5] = report_of_u64(m->self_ps);
+    c[6] = u.roof_use;
+    c[7] = u.bound;
+    c[8] = text_or_none(op_layer_of(m->provenance));
+    c[9] = text_or_none(m->provenance);
+    c[10] = text_or_none(m->source.file);
+}
+
+/* Links, hosts and other cores set the pace of the others, not the memory's or the units' peak. */
+static bool has_roof(const struct op_view *v, const struct op_row *row)
+{
+    struct op_use u;
+    const uint32_t waits = OP_KIND_INFEED | OP_KIND_OUTFEED | OP_KIND_HOST_XFER | OP_KIND_OFF_DUTY;
+    op_use_of(v->f, row->op, &u);
+    return !row->parent && u.roof_use.kind == REPORT_DOUBLE &&
+           !(op_kind_of(row->op->category) & waits) &&
+           !figure_is_collective(row->op->category, row->op->name);
+}
+
+void report_table_gains(struct report *r, struct op_view *v)
+{
+    double sum = 0;
+    v->gains = xp_arena_alloc(r->a, (v->n + (size_t)1) * sizeof *v->gains);
+    if (!v->gains) {
+        r->busy = true;
+        return;
     }
-    report_table(r, &(struct report_rows){.id = "categories",
-                                          .title = "Categories",
-                                          .columns = group_columns,
-                                          .ncolumns = sizeof group_columns / sizeof *group_columns,
-                                          .n = v->ngroups,
-                                          .row = group_row,
-                                          .ctx = v,
-                                          .sort = "self_time",
-                                          .descending = true});
+    for (uint32_t i = 0; i < v->n; i++) {
+        struct op_use u;
+        if (!has_roof(v, &v->rows[i]))
+            continue;
+        op_use_of(v->f, v->rows[i].op, &u);
+        v->gains[v->ngains++] = v->rows[i].op;
+        sum += gain_of(v->rows[i].op, &u);
+    }
+    if (v->ngains && v->total_ps)
+        report_double(r, "roof_gain", sum / (double)v->total_ps, NULL);
+    else
+        report_na(r, "roof_gain",
+                  "no op says its flops or bytes, or the peaks of this device are not known");
+    if (v->ngains)
+        report_table(r,
+                     &(struct report_rows){.id = "gains",
+                                           .title = "Largest gain at the roof",
+                                           .columns = gain_columns,
+                                           .ncolumns = sizeof gain_columns / sizeof *gain_columns,
+                                           .n = v->ngains,
+                                           .row = gain_row,
+                                           .ctx = v,
+                                           .sort = "gain",
+                                           .descending = true});
 }

@@ -17,14 +17,19 @@ struct op_view {
     struct op_row *rows;
     uint32_t n;
     uint64_t total_ps; /* self time of rows without a parent: what shares are of */
+    double steps_ps;   /* of all cores; 0: no steps are known */
     struct op_group *groups;
     uint32_t ngroups;
+    const struct op_metrics **gains; /* rows of report_table_gains */
+    uint32_t ngains;
 };
 
 /* Ops by category, or by another text. */
+enum op_group_by { OPS_BY_CATEGORY, OPS_BY_LAYER, OPS_BY_SOURCE };
+
 struct op_group {
-    struct xp_span name;
-    uint64_t self_ps, occurrences, ops;
+    struct xp_span name; /* empty: of those that have none */
+    uint64_t self_ps, backward_ps, occurrences, ops;
     double flops, hbm_bytes, time_ps; /* of ops that have none inside */
 };
 
@@ -37,7 +42,13 @@ struct xp_span op_short_name(const struct op_metrics *m);
 bool op_is_remat(const struct op_metrics *m);
 
 void report_table_ops(struct report *r, struct op_view *v);
-void report_table_categories(struct report *r, struct op_view *v, struct xp_arena *a);
+/* Nothing is written by layer or by source when no op has one. */
+void report_table_groups(struct report *r, struct op_view *v, enum op_group_by by);
+/* What would be gained at the roof, most first; and the sum of it. */
+void report_table_gains(struct report *r, struct op_view *v);
+
+/* "": not known. Of the run that first_begin_ps of an op is of. */
+struct report_cell op_host_name(const struct figures *f, uint32_t index);
 
 /* How far an op is from what the device could do. */
 struct op_use {

@@ -261,6 +261,7 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
                                           .n = f.window_ps ? v.nsteps + (uint64_t)1 : 0,
                                           .row = step_row,
                                           .ctx = &v});
+    report_table_gains(r, &v.ops);
     report_table_ops(r, &v.ops);
     series(r, &v);
     report_remarks(r, &f);

@@ -17,6 +17,11 @@ extern const struct tool_report report_perf_counters;
 extern const struct tool_report report_kernel_utilization;
 extern const struct tool_report report_smart_suggestion;
 
+/* Why there are none. */
+#define COUNTERS_NONE                                                                              \
+    "the profile has no hardware counters of a TPU: they are taken only when the capture asks "    \
+    "for them (tpu_trace_mode with counters, xprof kernel profiling)"
+
 /* tool_perf_counters.c: every counter's value, of any file. */
 enum {
     PERF_COUNTERS_END,

@@ -250,6 +250,72 @@ def test_totals_are_of_all_rows_whatever_is_shown(served):
     assert step_on['tables'][0]['rows'][0] not in b['rows']
 
 
+@needs_data
+def test_a_filter_may_be_a_regular_expression(served):
+    def ops(**args):
+        return [op['op'] for op in table(report(served, 'train_v5e', 'hlo_stats', table='ops', **args), 'ops')]
+    some = ops(filter=r'/^fusion\.[0-9]+$/')
+    assert some == [name for name in ops() if re.fullmatch(r'fusion\.[0-9]+', name)] and len(some) > 1
+    for bad in ('/(/', '/a{2}/', '/' + 65 * 'a' + '/'):
+        r = served.api('report', run='train_v5e', tool='hlo_stats', filter=bad)
+        assert r.status == 400 and 'regular expression' in r.json()['detail']
+
+
+# --- groups, kernels, gains ---
+
+
+@needs_data
+@pytest.mark.parametrize('run', ['synth_gpu_train', 'real_gpu_mi300_jax_attention', 'real_gpu_tf_multi_worker'])
+def test_durations_are_those_of_all_launches(served, run):
+    doc = report(served, run, 'kernel_stats')
+    kernels = table(doc, 'kernels')
+    bins = next(s for s in doc['series'] if s['id'] == 'durations')['points']
+    assert sum(n for _, n in bins) == sum(k['occurrences'] for k in kernels) and bins[0][1] and bins[-1][1]
+    assert bins[0][0] <= min(k['min_time'] for k in kernels) and bins[-1][0] <= max(k['max_time'] for k in kernels)
+    assert sum(k['share'] for k in kernels) == pytest.approx(1)
+    unnamed = sum(k['total_time'] for k in kernels if k['op'] is None)
+    assert metrics(doc)['unnamed_kernel_fraction'] == pytest.approx(unnamed / metrics(doc)['kernel_time'])
+    name = kernels[-1]['kernel']
+    one = report(served, run, 'kernel_stats', kernel=name)
+    bins = next(s for s in one['series'] if s['id'] == 'kernel_durations')['points']
+    assert sum(n for _, n in bins) == sum(k['occurrences'] for k in kernels if k['kernel'] == name)
+    assert any(n['code'] == 'no_such_kernel' for n in report(served, run, 'kernel_stats', kernel='none')['notes'])
+
+
+@needs_data
+@pytest.mark.parametrize('run', ['train_v5e', 'synth_tpu_train'])
+def test_groups_hold_all_ops(served, run):
+    doc = report(served, run, 'hlo_stats')
+    ops = table(doc, 'ops')
+    for id_, key in (('categories', 'category'), ('layers', 'layer'), ('sources', 'source')):
+        if not any(t['id'] == id_ for t in doc['tables']):
+            assert all(op[key] is None for op in ops)
+            continue
+        for group in table(doc, id_):
+            mine = [op for op in ops if op[key] == group[key] and op['self_time'] is not None]
+            assert group['self_time'] == sum(op['self_time'] for op in mine) and group['ops'] == len(mine)
+    steps = sum(op['step_share'] for op in ops if op['step_share'])
+    assert 0.5 < steps < 1.01
+
+
+@needs_data
+def test_what_is_gained_at_the_roof_is_what_is_left_below_it(served):
+    doc = report(served, 'train_v5e', 'roofline_model')
+    gains = table(doc, 'gains')
+    assert gains == sorted(gains, key=lambda g: -g['gain'])
+    for g in gains:
+        assert g['gain'] == pytest.approx(g['self_time'] * max(0, 1 - g['roof_utilization']), abs=1)
+    total = sum(op['self_time'] for op in table(doc, 'ops') if op['self_time'])
+    assert metrics(doc)['roof_gain'] == pytest.approx(sum(g['gain'] for g in gains) / total)
+
+
+@needs_data
+@pytest.mark.parametrize('bad', [{'sample': 'x'}, {'against': '1000'}, {'beside': 'hosts'}])
+def test_a_sample_is_a_number_and_compared_with_another(served, bad):
+    r = served.api('report', run='synth_tpu_counters', tool='perf_counters', **bad)
+    assert r.status == 400 and len(r.json()['detail']) > 15
+
+
 # --- n/a ---
 
 

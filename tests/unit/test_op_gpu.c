@@ -56,12 +56,33 @@ static void devices_have_models_and_limits(void **state)
     model((struct gpu_caps){.clock_ghz = 1}, "GPU", 0);
 }
 
+static void durations_fall_into_bins_that_people_can_read(void **state)
+{
+    (void)state;
+    assert_int_equal(op_kernel_bin(0), 0);
+    assert_int_equal(op_kernel_bin(9), 0);
+    assert_int_equal(op_kernel_bin_begin(op_kernel_bin(10)), 10);
+    assert_int_equal(op_kernel_bin_begin(op_kernel_bin(14)), 10);
+    assert_int_equal(op_kernel_bin_begin(op_kernel_bin(99)), 70);
+    assert_int_equal(op_kernel_bin_begin(op_kernel_bin(100)), 100);
+    assert_int_equal(op_kernel_bin_begin(op_kernel_bin(149999)), 100000);
+    assert_int_equal(op_kernel_bin_begin(op_kernel_bin(150000)), 150000);
+    assert_int_equal(op_kernel_bin(UINT64_MAX), OP_KERNEL_BINS - 1);
+    assert_int_equal(op_kernel_bin_begin(OP_KERNEL_BINS - 1), 100000000000);
+    for (uint32_t i = 0; i < OP_KERNEL_BINS; i++) {
+        assert_int_equal(op_kernel_bin(op_kernel_bin_begin(i)), i);
+        if (i)
+            assert_int_equal(op_kernel_bin(op_kernel_bin_begin(i) - 1), i - 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_launch_says_how_it_was_made),
         cmocka_unit_test(tensor_cores_are_told_by_the_kernels_name),
         cmocka_unit_test(devices_have_models_and_limits),
+        cmocka_unit_test(durations_fall_into_bins_that_people_can_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
