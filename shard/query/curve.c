@@ -16,6 +16,8 @@
 #define LIST_LOOK 256   /* of those, for the list of statistics */
 #define LIST_MAX 64     /* statistics listed */
 #define SERIES_MAX 16
+#define CARRY_LOOK (UINT64_C(1) << 20) /* events before the window whose names are looked at */
+#define CARRY_MAX 256                  /* counters whose last value from before it is taken */
 #define PX_MAX 4096
 
 struct sample {
@@ -129,6 +131,72 @@ static void take(struct curve *c, const struct stride *s, const struct reach *r,
     }
 }
 
+/* --- counters in turn --- */
+
+static bool is_counters(const struct curve *c)
+{
+    return xp_span_eq(c->q->stat, XP_SPAN_LIT("counter_value"));
+}
+
+struct carry {
+    uint32_t *lane, *sample; /* by name: where it was met last, and its sample; 0: none, else + 1 */
+    size_t n;
+};
+
+/* The event is the last one of its lane and name. Of several lanes' the latest holds. */
+static void carry_one(struct curve *c, struct carry *k, uint32_t lane, uint64_t ord)
+{
+    const struct part_line *l = c->line.line;
+    struct lane_cursor cur;
+    struct lane_event ev;
+    lane_seek_ord(&cur, l->lanes[lane], ord);
+    if (!lane_next(&cur, &ev))
+        return;
+    uint32_t *sample = &k->sample[ev.name < c->plane->nevmeta ? ev.name : c->plane->nevmeta];
+    int64_t t_ps = query_session(l, ev.begin_ps);
+    if (*sample && c->v[*sample - 1].t_ps >= t_ps)
+        return;
+    if (!*sample) {
+        *sample = (uint32_t)++c->n;
+        k->n++;
+    }
+    c->v[*sample - 1] = (struct sample){.t_ps = t_ps, .at = ev.at, .name = ev.name};
+}
+
+static void carry_lane(struct curve *c, struct carry *k, uint32_t lane)
+{
+    const struct lane *l = c->line.line->lanes[lane];
+    uint64_t first = reach_of(c, lane).first, end = first + 1; /* that one is taken already */
+    uint64_t stop = end > CARRY_LOOK ? end - CARRY_LOOK : 0;
+    uint32_t names[LANE_BLOCK];
+    while (end > stop && k->n < CARRY_MAX && !out_cancelled(c->out)) {
+        uint64_t block = (end - 1) / LANE_BLOCK * LANE_BLOCK;
+        size_t n = lane_names(l, block / LANE_BLOCK, names);
+        for (size_t i = end - block; i-- > 0 && k->n < CARRY_MAX;) {
+            uint32_t name = i < n && names[i] < c->plane->nevmeta ? names[i] : c->plane->nevmeta;
+            bool met = k->lane[name] == lane + 1;
+            k->lane[name] = lane + 1;
+            if (!met && block + i != first)
+                carry_one(c, k, lane, block + i);
+        }
+        end = block;
+    }
+}
+
+/* Writers take their counters in turn: when the window begins the value of each holds that was
+ * written last, and only one of these events is the last before it. */
+static enum xp_status carry_in(struct curve *c, struct xp_error *err)
+{
+    size_t n = (size_t)c->plane->nevmeta + 1;
+    struct carry k = {.lane = xp_arena_zalloc(c->a, n * sizeof *k.lane),
+                      .sample = xp_arena_zalloc(c->a, n * sizeof *k.sample)};
+    if (!k.lane || !k.sample)
+        return no_memory(err);
+    for (uint32_t i = 0; i < c->line.line->nlanes; i++)
+        carry_lane(c, &k, i);
+    return XP_OK;
+}
+
 static int by_place(const void *x, const void *y)
 {
     const struct sample *a = x, *b = y;
@@ -144,13 +212,15 @@ static enum xp_status choose_events(struct curve *c, size_t most, struct xp_erro
         c->events += r.last - r.first;
     }
     XP_TRY(choose_stride(c, most, &stride, err));
-    c->v = xp_arena_alloc(c->a, (c->cap + 1) * sizeof *c->v);
+    c->v = xp_arena_alloc(c->a, (c->cap + CARRY_MAX) * sizeof *c->v);
     if (!c->v)
         return no_memory(err);
     for (uint32_t k = 0; k < l->nlanes && !out_cancelled(c->out); k++) {
         struct reach r = reach_of(c, k);
         take(c, &stride, &r, k);
     }
+    if (is_counters(c))
+        XP_TRY(carry_in(c, err));
     qsort(c->v, c->n, sizeof *c->v, by_place);
     return XP_OK;
 }
@@ -233,10 +303,9 @@ static int by_series(const void *x, const void *y)
 /* A counter's events are called by what is counted: a curve each. Other values make one. */
 static void deal(struct curve *c)
 {
-    bool counters = xp_span_eq(c->q->stat, XP_SPAN_LIT("counter_value"));
     uint32_t table = query_table(&c->book, &c->line);
     for (size_t i = 0; i < c->n; i++)
-        c->v[i].series = counters ? query_name(&c->book, table, c->v[i].name) : 0;
+        c->v[i].series = is_counters(c) ? query_name(&c->book, table, c->v[i].name) : 0;
     qsort(c->v, c->n, sizeof *c->v, by_series);
 }
 

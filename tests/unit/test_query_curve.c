@@ -30,10 +30,20 @@ static json_t *curve(struct fixture *f, const char *stat, int64_t t0, int64_t t1
     return j;
 }
 
-/* n events, one each 10 ps, of two names in turn, with values of the statistics `even` and `odd`;
- * stat2 of the first is a text. */
-static struct fixture *filled_with(size_t n, uint64_t (*value)(size_t i), uint32_t even,
-                                   uint32_t odd)
+static uint32_t in_turn(size_t i)
+{
+    return i % 2;
+}
+
+static uint32_t one_early(size_t i)
+{
+    return i != 3;
+}
+
+/* n events, one each 10 ps, of two names, with values of the statistics `even` and `odd`; stat2 of
+ * the first is a text. */
+static struct fixture *filled_as(size_t n, uint64_t (*value)(size_t i), uint32_t even, uint32_t odd,
+                                 uint32_t (*name)(size_t i))
 {
     struct fixture *f = fixture_new();
     struct fixture_event *ev = calloc(n, sizeof *ev);
@@ -47,7 +57,7 @@ static struct fixture *filled_with(size_t n, uint64_t (*value)(size_t i), uint32
             fixture_stat_str(&b[i], 4, 2, "text");
         ev[i] = (struct fixture_event){.begin_ps = (int64_t)i * 10,
                                        .end_ps = (int64_t)i * 10 + 5,
-                                       .name = i % 2,
+                                       .name = name(i),
                                        .stats = xp_buf_all(&b[i])};
     }
     struct part_plane *pl = fixture_plane(f, "/host:CPU", names, 2);
@@ -59,6 +69,12 @@ static struct fixture *filled_with(size_t n, uint64_t (*value)(size_t i), uint32
     free(b);
     free(ev);
     return f;
+}
+
+static struct fixture *filled_with(size_t n, uint64_t (*value)(size_t i), uint32_t even,
+                                   uint32_t odd)
+{
+    return filled_as(n, value, even, odd, in_turn);
 }
 
 static struct fixture *filled(size_t n, uint64_t (*value)(size_t i))
@@ -166,6 +182,40 @@ static void counters_in_turn_all_keep_their_curves_however_many_events_there_are
     fixture_free(f);
 }
 
+/* Also when the window lies behind all of them, and when that is many events ago. */
+static void the_value_that_each_counter_has_when_the_window_begins_is_among_its_values(void **state)
+{
+    static const struct {
+        uint32_t (*name)(size_t i);
+        int64_t t0, t1;
+        size_t n[2]; /* values of each */
+        int64_t first[2], last[2];
+    } cases[] = {{in_turn, 1057, 1069, {2, 1}, {1040, 1050}, {1060, 1050}},
+                 {in_turn, 1050, 1051, {1, 2}, {1040, 1030}, {1040, 1050}},
+                 {in_turn, 3995, 4000, {1, 1}, {3980, 3990}, {3980, 3990}},
+                 {one_early, 3005, 3025, {1, 3}, {1030, 3000}, {1030, 3020}},
+                 {one_early, 1000, 1015, {0, 2}, {0, 1000}, {0, 1010}}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fixture *f = filled_as(300, rising, COUNTER, COUNTER, cases[i].name);
+        json_t *j = curve(f, "counter_value", cases[i].t0, cases[i].t1, 1000);
+        size_t at = 0;
+        for (size_t k = 0; k < 2; k++) {
+            if (cases[i].n[k] == 0)
+                continue;
+            json_t *s = json_array_get(json_object_get(j, "series"), at++);
+            assert_string_equal(json_string_value(json_object_get(s, "name")), names[k]);
+            assert_int_equal(fixture_int(s, "values"), cases[i].n[k]);
+            assert_int_equal(item(s, "t", 0), cases[i].first[k]);
+            assert_int_equal(item(s, "v", 0), (cases[i].first[k] - 1000) / 10 * 7);
+            assert_int_equal(item(s, "t", cases[i].n[k] - 1), cases[i].last[k]);
+        }
+        assert_int_equal(fixture_int(j, "series_total"), at);
+        json_decref(j);
+        fixture_free(f);
+    }
+}
+
 static void statistics_in_turn_are_all_listed(void **state)
 {
     (void)state;
@@ -227,6 +277,8 @@ int main(void)
         cmocka_unit_test(without_a_name_the_numbers_that_there_are_are_listed),
         cmocka_unit_test(of_very_many_events_some_are_looked_at_and_that_is_said),
         cmocka_unit_test(counters_in_turn_all_keep_their_curves_however_many_events_there_are),
+        cmocka_unit_test(
+            the_value_that_each_counter_has_when_the_window_begins_is_among_its_values),
         cmocka_unit_test(statistics_in_turn_are_all_listed),
         cmocka_unit_test(more_names_than_are_looked_at_leave_the_bound_as_it_is),
         cmocka_unit_test(more_than_one_line_or_no_pixel_is_refused),
