@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Line, Plane } from "../src/api/types";
+import { anyHatched, HATCH, hatchSpans, inkOf, paintSpans, thinned } from "../src/layout/bars";
 import { firstAfter, hitLane, layoutLane, Spans } from "../src/layout/rects";
 import { laneAt, laneTop, layoutRows, linesBetween, rowIndexAt, visibleRows } from "../src/layout/rows";
 import { layoutRuler, niceStep } from "../src/layout/ruler";
@@ -158,4 +159,65 @@ test("pinned lines are above the others, in their order; hidden ones are left ou
   expect(rows[0]!.y).toBe(pinnedHeight);
   expect(hidden).toBe(1);
   expect([...byLine.keys()].sort()).toEqual([0, 2]);
+});
+
+/** A lane of 24 pixels in hexadecimal digits of what was painted. */
+function painted(list: [from: number, to: number][], gap = 1): string {
+  const spans = new Spans();
+  list.forEach(([a, b], i) => spans.push(a, b, i));
+  const px = new Uint32Array(34); // more than the lane, which is to stay as it is
+  paintSpans(spans, (i) => i + 1, gap, px, 5);
+  expect([...px.slice(0, 5), ...px.slice(29)].every((p) => p === 0)).toBe(true);
+  return Array.from(px.slice(5, 29), (p) => (p ? p.toString(16) : ".")).join("");
+}
+
+test("every rectangle paints its pixels, wide ones leave a gap behind them", () => {
+  expect(painted([[0, 1], [1, 4], [4, 8], [8, 20]])).toBe("1222333.44444444444.....");
+  expect(painted([[0, 6], [6, 13]], 2)).toBe("11111122222.............");
+  expect(painted([])).toBe(".".repeat(24));
+});
+
+test("a lane wider than a line of pixels that is filled at once looks the same", () => {
+  const spans = new Spans();
+  spans.push(3, 90, 0);
+  const px = new Uint32Array(100);
+  paintSpans(spans, () => 7, 1, px, 0);
+  expect(Array.from(px, (p, x) => p === (x >= 3 && x < 89 ? 7 : 0)).every(Boolean)).toBe(true);
+});
+
+test("a colour is a pixel as ImageData has it, and may be thinner", () => {
+  const bytes = (ink: number) => [...new Uint8Array(Uint32Array.of(ink).buffer)];
+  expect(bytes(inkOf("#102030"))).toEqual([0x10, 0x20, 0x30, 255]);
+  expect(bytes(inkOf("#ffffff"))).toEqual([255, 255, 255, 255]);
+  expect(bytes(thinned(inkOf("#102030"), 0.4))).toEqual([0x10, 0x20, 0x30, 102]);
+});
+
+test("hatching goes over wide merged rectangles only, in lines that climb to the right", () => {
+  const spans = new Spans();
+  spans.push(0, 13, 0);
+  spans.push(13, 15, 1); // too narrow
+  spans.push(15, 24, 2); // not merged
+  const merged = (i: number) => i < 2;
+  const width = 24;
+  const px = new Uint32Array(width * HATCH);
+  paintSpans(spans, () => inkOf("#000000"), 1, px, 0);
+  for (let r = 1; r < HATCH; r++) px.copyWithin(r * width, 0, width);
+  expect(anyHatched(spans, merged, 1)).toBe(true);
+  expect(anyHatched(spans, (i) => i === 1, 1)).toBe(false);
+  hatchSpans(spans, merged, 1, { grey: 255, alpha: 0.5 }, px, 0, width, 2);
+  const white = (r: number) => Array.from({ length: width }, (_, x) => x).filter((x) => (px[r * width + x]! & 255) === 128);
+  expect(white(0)).toEqual([4, 10]); // the line meets y 2
+  expect(white(1)).toEqual([3, 9]);
+  expect(white(5)).toEqual([5, 11]);
+  expect(px[12]).toBe(0); // the gap stays
+});
+
+test("hatching lets through what a thin rectangle lets through", () => {
+  const spans = new Spans();
+  spans.push(0, 8, 0);
+  const px = new Uint32Array(8 * HATCH).fill(thinned(inkOf("#ff0000"), 0.4));
+  hatchSpans(spans, () => true, 1, { grey: 255, alpha: 0.5 }, px, 0, 8, 0);
+  const [r, g, , a] = new Uint8Array(px.buffer);
+  expect([r, a]).toEqual([255, 179]); // 0.5 and 0.4 of what is left
+  expect(g).toBe(182); // white has 5 parts of 7
 });

@@ -10,7 +10,7 @@ import workerUrl from "./worker?worker&url";
 export interface NameNews {
   n: number;
   label?: string;
-  colour: string;
+  ink: number;
   lit: boolean;
 }
 
@@ -83,7 +83,7 @@ class There implements Painter {
     if (n === undefined) {
       n = this.names.size;
       this.names.set(name, n);
-      this.fresh.push({ n, label: name.label, colour: name.colour, lit: name.lit });
+      this.fresh.push({ n, label: name.label, ink: name.ink, lit: name.lit });
     }
     return n;
   }
@@ -109,7 +109,7 @@ class There implements Painter {
   }
 
   restyle(): void {
-    this.fresh = [...this.names].map(([name, n]) => ({ n, label: name.label, colour: name.colour, lit: name.lit }));
+    this.fresh = [...this.names].map(([name, n]) => ({ n, label: name.label, ink: name.ink, lit: name.lit }));
   }
 
   stop(): void {

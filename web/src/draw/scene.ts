@@ -6,7 +6,7 @@ import type { Theme } from "./theme";
 /** How a name is drawn. */
 export interface Look {
   label: string;
-  colour: string;
+  ink: number; // a pixel of its colour
   lit: boolean;
   width?: number; // of the label in pixels, once it was measured
 }

@@ -1,21 +1,30 @@
 // The timeline's canvas, on the main thread or in a worker (painter.ts). Everything is in CSS pixels
 // except the rectangles, which are snapped to device pixels so that edges stay crisp. Draws what it
 // is given; asks nobody, and knows no page.
-import { layoutLane, Spans } from "../layout/rects";
+import { thinned } from "../layout/bars";
+import { layoutLane } from "../layout/rects";
 import { fitText } from "../layout/text";
 import { count, duration } from "../model/format";
 import { xOf, type Range } from "../model/view";
+import { Bars, type Lane, type Pen } from "./bars";
 import type { Scene, SceneBox, SceneLane, SceneRow, SceneSlab } from "./scene";
 
 export const RULER = 28;
 
 const LABEL_ROOM = 14; // narrower ones get no text
-const spans = new Spans();
+
+/** A lane in sight. */
+interface Laid {
+  slab: SceneSlab;
+  lane: SceneLane;
+  bar: Lane;
+  top: number;
+  height: number;
+}
 
 export class Timeline {
   private readonly ctx: CanvasRenderingContext2D;
-  private hatch: CanvasPattern | null = null;
-  private hatchDark: boolean | null = null;
+  private readonly bars = new Bars();
 
   constructor(
     private readonly canvas: HTMLCanvasElement | OffscreenCanvas,
@@ -28,14 +37,15 @@ export class Timeline {
 
   draw(s: Scene): void {
     const { ctx, canvas } = this;
-    this.prepare(s.theme.dark);
     const w = Math.round(s.width * s.scale);
     const h = Math.round(s.height * s.scale);
     if (canvas.width !== w || canvas.height !== h) {
       canvas.width = w;
       canvas.height = h;
     }
+    const lanes = this.lay(s);
     ctx.setTransform(s.scale, 0, 0, s.scale, 0, 0);
+    ctx.imageSmoothingEnabled = false;
     ctx.fillStyle = s.theme.background;
     ctx.fillRect(0, 0, s.width, s.height);
     this.outside(s);
@@ -44,7 +54,7 @@ export class Timeline {
     ctx.beginPath();
     ctx.rect(0, RULER, s.width, s.height - RULER);
     ctx.clip();
-    for (const row of s.rows) this.row(s, row);
+    s.rows.forEach((row, i) => this.row(s, row, lanes[i]!));
     if (s.area) this.area(s, s.area);
     if (s.hovered) this.outline(s, s.hovered, s.theme.text, 1);
     if (s.selected) this.outline(s, s.selected, s.theme.selected, 2);
@@ -171,7 +181,30 @@ export class Timeline {
     ctx.textAlign = "left";
   }
 
-  private row(s: Scene, row: SceneRow): void {
+  /** The lanes in sight, by row, with their rectangles painted: all at once, as the way to the canvas is long. */
+  private lay(s: Scene): Laid[][] {
+    const width = Math.round(s.width * s.scale);
+    this.bars.begin(width);
+    const lanes = s.rows.map((row) => this.lanesOf(s, row));
+    for (const laid of lanes.flat()) {
+      const offset = Number(laid.slab.t0 - s.view.t0);
+      layoutLane(laid.lane, offset, (s.width * s.scale) / s.view.span, width, laid.bar.spans);
+      this.bars.paint(laid.bar, penOf(s, laid), Math.round(laid.top * s.scale));
+    }
+    this.bars.done();
+    return lanes;
+  }
+
+  private lanesOf(s: Scene, row: SceneRow): Laid[] {
+    const slab = row.slab && !row.curve ? this.slabOf(row.slab) : undefined;
+    return (slab?.lanes ?? []).flatMap((lane) => {
+      const top = this.y(s, row.y + 2 + lane.lane * row.laneH);
+      if (top > s.height || top + row.laneH < RULER) return [];
+      return [{ slab: slab!, lane, bar: this.bars.next(), top, height: row.laneH - 1 }];
+    });
+  }
+
+  private row(s: Scene, row: SceneRow, lanes: readonly Laid[]): void {
     const { ctx } = this;
     const y = this.y(s, row.y);
     if (row.line < 0) {
@@ -188,14 +221,7 @@ export class Timeline {
     ctx.fillStyle = row.pinned ? s.theme.accent : s.theme.line;
     ctx.fillRect(0, y + row.h - 1, s.width, 1);
     if (row.curve) this.curve(s, row.curve, y + 3, row.h - 7);
-    const slab = row.slab ? this.slabOf(row.slab) : undefined;
-    if (!slab) return;
-    const offset = Number(slab.t0 - s.view.t0);
-    for (const lane of slab.lanes) {
-      const top = this.y(s, row.y + 2 + lane.lane * row.laneH);
-      if (top > s.height || top + row.laneH < RULER) continue;
-      this.lane(s, slab, lane, offset, top, row.laneH - 1);
-    }
+    for (const laid of lanes) this.lane(s, laid);
   }
 
   /** Steps, filled down to the scale's begin. */
@@ -224,85 +250,20 @@ export class Timeline {
     ctx.globalAlpha = 1;
   }
 
-  private lane(s: Scene, slab: SceneSlab, lane: SceneLane, offset: number, top: number, height: number): void {
+  private lane(s: Scene, laid: Laid): void {
     const { ctx } = this;
     const k = s.scale;
-    layoutLane(lane, offset, (s.width * k) / s.view.span, Math.round(s.width * k), spans);
-    const y = Math.round(top * k);
-    const h = Math.max(1, Math.round((top + height) * k) - y);
+    const y = Math.round(laid.top * k);
+    const h = Math.max(1, Math.round((laid.top + laid.height) * k) - y);
     ctx.setTransform(1, 0, 0, 1, 0, 0);
-    this.fillSpans(slab, lane, y, h, k, s.lasting);
+    this.bars.draw(ctx, laid.bar, y, h);
     ctx.setTransform(k, 0, 0, k, 0, 0);
-    if (height >= 12) this.labels(s, slab, lane, top, height);
+    if (laid.height >= 12) this.labels(s, laid);
   }
 
-  /** Neighbours of one colour and no width of their own become one fill. */
-  private fillSpans(slab: SceneSlab, lane: SceneLane, y: number, h: number, k: number, lasting: Scene["lasting"]): void {
+  private labels(s: Scene, { slab, lane, bar, top, height }: Laid): void {
     const { ctx } = this;
-    const gap = Math.max(1, Math.round(k));
-    const narrow = 3 * gap;
-    let runFrom = 0;
-    let runTo = -1;
-    let runColour = "";
-    let runAlpha = 1;
-    const flush = (): void => {
-      if (runTo > runFrom) {
-        ctx.fillStyle = runColour;
-        ctx.globalAlpha = runAlpha;
-        ctx.fillRect(runFrom, y, runTo - runFrom, h);
-      }
-      runTo = -1;
-    };
-    for (let i = 0; i < spans.n; i++) {
-      const x0 = spans.x0[i]!;
-      const x1 = spans.x1[i]!;
-      const index = spans.index[i]!;
-      const name = slab.names[lane.name[index]!]!;
-      const merged = lane.count !== null && lane.count[index]! > 1;
-      const lit = name.lit && (!lasting || lasts(lane, index, lasting));
-      const alpha = merged ? mergedAlpha(lane, index) * (lit ? 1 : 0.3) : lit ? 1 : 0.16;
-      const wide = x1 - x0 > narrow;
-      if (wide || x0 !== runTo || name.colour !== runColour || alpha !== runAlpha) {
-        flush();
-        [runFrom, runColour, runAlpha] = [x0, name.colour, alpha];
-      }
-      runTo = wide ? x1 - gap : x1;
-      if (wide) {
-        flush();
-        if (merged) this.texture(x0, y, x1 - gap - x0, h);
-      }
-    }
-    flush();
-    ctx.globalAlpha = 1;
-  }
-
-  private texture(x: number, y: number, w: number, h: number): void {
-    if (!this.hatch) return;
-    this.ctx.globalAlpha = 1;
-    this.ctx.fillStyle = this.hatch;
-    this.ctx.fillRect(x, y, w, h);
-  }
-
-  /** The pattern over merged rectangles. */
-  private prepare(dark: boolean): void {
-    if (this.hatchDark === dark) return;
-    this.hatchDark = dark;
-    const tile = tileOf(6);
-    const t = tile.getContext("2d") as CanvasRenderingContext2D | null;
-    if (!t) return;
-    t.strokeStyle = dark ? "rgb(0 0 0 / .28)" : "rgb(255 255 255 / .5)";
-    t.lineWidth = 1.2;
-    t.beginPath();
-    for (const d of [-6, 0, 6]) {
-      t.moveTo(d, 6);
-      t.lineTo(d + 6, 0);
-    }
-    t.stroke();
-    this.hatch = this.ctx.createPattern(tile, "repeat");
-  }
-
-  private labels(s: Scene, slab: SceneSlab, lane: SceneLane, top: number, height: number): void {
-    const { ctx } = this;
+    const { spans } = bar;
     const k = s.scale;
     ctx.font = `11px ${s.theme.font}`;
     ctx.textBaseline = "middle";
@@ -381,6 +342,23 @@ export class Timeline {
   }
 }
 
+/** What nobody looks for stands back; merged ones are hatched. */
+function penOf(s: Scene, { slab: { names }, lane }: Laid): Pen {
+  const { lasting } = s;
+  const { count: counts } = lane;
+  const ink = (index: number): number => {
+    const name = names[lane.name[index]!]!;
+    const lit = name.lit && (!lasting || lasts(lane, index, lasting));
+    if (counts !== null && counts[index]! > 1) return thinned(name.ink, mergedAlpha(lane, index) * (lit ? 1 : 0.3));
+    return lit ? name.ink : thinned(name.ink, 0.16);
+  };
+  return {
+    ink, gap: Math.max(1, Math.round(s.scale)),
+    hatched: counts && ((index) => counts[index]! > 1),
+    line: s.theme.dark ? { grey: 0, alpha: 0.28 } : { grey: 255, alpha: 0.5 },
+  };
+}
+
 /** Lighter the less of the time behind it is busy. */
 function mergedAlpha(lane: SceneLane, index: number): number {
   const share = (lane.busyOf?.[index] ?? 0) / Math.max(1, lane.duration[index]!);
@@ -392,11 +370,4 @@ function lasts(lane: SceneLane, index: number, { least, most }: NonNullable<Scen
   if (lane.count !== null && lane.count[index]! > 1) return (lane.busyOf?.[index] ?? 0) >= least;
   const d = lane.duration[index]!;
   return d >= least && d <= most;
-}
-
-function tileOf(size: number): HTMLCanvasElement | OffscreenCanvas {
-  if (typeof document === "undefined") return new OffscreenCanvas(size, size);
-  const c = document.createElement("canvas");
-  c.width = c.height = size;
-  return c;
 }

@@ -1,4 +1,5 @@
 // What is known about a name of an event, once for all windows that mention it.
+import { inkOf } from "../layout/bars";
 import { categorize, colourOf, headOf, type Category, type Palette } from "./colour";
 import { nameMatches, type Query } from "./query";
 
@@ -7,6 +8,7 @@ export interface Name {
   readonly label: string; // what fits a rectangle: without the HLO text behind it
   readonly category: Category;
   colour: string;
+  ink: number; // the colour as a pixel
   width?: number; // of the label in pixels, once it was measured
   lit: boolean; // matches the search, or there is none, and its kind of work is on
 }
@@ -33,8 +35,9 @@ export class Names {
     let name = map.get(text);
     if (!name) {
       const category = categorize(text, kind);
+      const colour = colourOf(text, category, this.palette);
       name = {
-        text, label: headOf(text), category, colour: colourOf(text, category, this.palette),
+        text, label: headOf(text), category, colour, ink: inkOf(colour),
         lit: this.isLit(text, category),
       };
       map.set(text, name);
@@ -53,7 +56,10 @@ export class Names {
 
   setPalette(palette: Palette): void {
     this.palette = palette;
-    this.each((n) => (n.colour = colourOf(n.text, n.category, palette)));
+    this.each((n) => {
+      n.colour = colourOf(n.text, n.category, palette);
+      n.ink = inkOf(n.colour);
+    });
   }
 
   setQuery(query: Query | null): void {
