@@ -98,6 +98,8 @@ static const char *run_state(const struct run *r)
 {
     if (r->n_hosts)
         return "ready";
+    if (r->unreadable)
+        return "unreadable";
     return r->n_unsupported ? "unsupported" : "empty";
 }
 
@@ -124,6 +126,20 @@ static void write_run(struct xp_json *j, const struct run *r)
     xp_json_obj_end(j);
 }
 
+static void write_joins(struct xp_json *j, const struct run_page *page)
+{
+    xp_json_key(j, "joins");
+    xp_json_arr(j);
+    for (size_t i = 0; i < page->n_joins; i++) {
+        xp_json_obj(j);
+        key_str(j, "run", page->joins[i].name);
+        key_i64(j, "hosts", (int64_t)page->joins[i].n_hosts);
+        key_i64(j, "span_ms", page->joins[i].span_ms);
+        xp_json_obj_end(j);
+    }
+    xp_json_arr_end(j);
+}
+
 static void write_page(struct xp_json *j, const char *location, const struct run_page *page)
 {
     xp_json_obj(j);
@@ -138,10 +154,12 @@ static void write_page(struct xp_json *j, const char *location, const struct run
     key_i64(j, "total", (int64_t)page->total);
     key_bool(j, "total_exact", page->total_exact);
     key_str(j, "next", page->next);
+    write_joins(j, page);
     key_str(j, "cut", page->cut);
     xp_json_key(j, "empty");
     if (page->read) {
         xp_json_obj(j);
+        key_str(j, "reason", page->reason);
         key_str(j, "read", page->read);
         key_str(j, "found", page->found);
         key_str(j, "expected", page->expected);
@@ -187,15 +205,6 @@ void api_runs(struct ask *ask)
     ask_json(ask, &body);
 }
 
-/* A run that somebody uploaded, unless a folder is called so. */
-static void take_upload(struct ask *ask, struct xp_span name, struct upload_state *upload,
-                        struct xp_error *err)
-{
-    struct xp_error none;
-    if (uploads_run(ask->app->uploads, ask->project->name, name, &ask->run, upload, err) != XP_OK)
-        run_index_get(ask->project->runs, name, &ask->run, &none);
-}
-
 /* Takes the run that ?run= names; false: the ask has been answered with the reason, or is a
  * worker's. upload, which may be NULL: untouched unless the run was uploaded. */
 static bool take_run(struct ask *ask, struct upload_state *upload)
@@ -203,7 +212,7 @@ static bool take_run(struct ask *ask, struct upload_state *upload)
     struct xp_error err = {0};
     struct xp_span name = ask_arg(ask, "run");
 
-    if (ask->later && name.n && !(ask->app->uploads && uploads_is_name(name)))
+    if (ask->later && name.n && !ask_is_upload(ask, name))
         ask->run = run_index_known(ask->project->runs, name);
     if (ask->run)
         return true;
@@ -211,17 +220,14 @@ static bool take_run(struct ask *ask, struct upload_state *upload)
         return false;
     if (name.n == 0)
         xp_fail(&err, XP_BAD_REQUEST, 0, "run is missing: the name of a run");
-    else if (ask->app->uploads && uploads_is_name(name))
-        take_upload(ask, name, upload, &err);
-    else
-        run_index_get(ask->project->runs, name, &ask->run, &err);
-    if (ask->run)
+    else if (ask_take_run(ask, name, upload, &err) == XP_OK)
         return true;
     ask_problem(ask, &err);
     return false;
 }
 
-static void write_host(struct xp_json *j, const struct run_host *h)
+/* why: it cannot be read, or NULL. */
+static void write_host(struct xp_json *j, const struct run_host *h, const char *why)
 {
     xp_json_obj(j);
     key_str(j, "host", h->name);
@@ -229,8 +235,8 @@ static void write_host(struct xp_json *j, const struct run_host *h)
     xp_json_u64(j, h->size);
     key_bool(j, "compressed", h->gz);
     key_i64(j, "modified_ms", h->mtime_ms);
-    key_str(j, "state", "ready");
-    key_str(j, "note", "");
+    key_str(j, "state", why ? "unreadable" : "ready");
+    key_str(j, "note", why ? why : "");
     xp_json_obj_end(j);
 }
 
@@ -243,20 +249,41 @@ static void write_unsupported(struct xp_json *j, const char *name)
     xp_json_obj_end(j);
 }
 
+/* Where it lies, as people call it; where uploads are kept is nobody's business. */
+static void write_location(struct xp_json *j, const struct run *r, bool uploaded)
+{
+    struct xp_buf b;
+    xp_json_key(j, "location");
+    if (uploaded) {
+        xp_json_null(j);
+        return;
+    }
+    xp_buf_init(&b, (size_t)64 << 10);
+    xp_buf_str(&b, xp_store_name(r->store));
+    if (r->prefix[0]) {
+        if (b.n && b.p[b.n - 1] != '/')
+            xp_buf_byte(&b, '/');
+        xp_buf_add(&b, r->prefix, strlen(r->prefix) - 1);
+    }
+    xp_json_span(j, xp_buf_all(&b));
+    xp_buf_fini(&b);
+}
+
 void api_run(struct ask *ask)
 {
     struct xp_buf body;
     struct xp_json j;
     struct upload_state upload = {0};
 
-    if (!take_run(ask, &upload))
+    if (!take_run(ask, &upload) || (!run_is_looked_at(ask->run) && !ask_may_wait(ask)))
         return;
+    const char *const *why = run_look(ask->run);
     xp_buf_init(&body, JSON_MAX);
     xp_json_init(&j, &body);
     xp_json_obj(&j);
     key_str(&j, "run", ask->run->name);
     write_captured(&j, ask->run);
-    key_str(&j, "folder", ask->run->prefix);
+    write_location(&j, ask->run, upload.expires_ms != 0);
     xp_json_key(&j, "expires_ms");
     if (upload.expires_ms)
         xp_json_i64(&j, upload.expires_ms);
@@ -267,7 +294,7 @@ void api_run(struct ask *ask)
     xp_json_key(&j, "hosts");
     xp_json_arr(&j);
     for (size_t i = 0; i < ask->run->n_hosts; i++)
-        write_host(&j, &ask->run->hosts[i]);
+        write_host(&j, &ask->run->hosts[i], why[i]);
     for (size_t i = 0; i < ask->run->n_unsupported; i++)
         write_unsupported(&j, ask->run->unsupported[i]);
     xp_json_arr_end(&j);

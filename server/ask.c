@@ -7,6 +7,7 @@
 #include "lib/base/hash.h"
 #include "server/metrics.h"
 #include "server/relay.h"
+#include "server/uploads.h"
 #include "server/upstream.h"
 
 #define FILE_NAME_MAX 1024
@@ -119,6 +120,25 @@ bool ask_may_wait(const struct ask *ask)
     if (ask->later)
         *ask->later = true;
     return !ask->later;
+}
+
+bool ask_is_upload(const struct ask *ask, struct xp_span name)
+{
+    return ask->app->uploads && uploads_is_name(name);
+}
+
+enum xp_status ask_take_run(struct ask *ask, struct xp_span name, struct upload_state *upload,
+                            struct xp_error *err)
+{
+    struct xp_error none;
+    if (!ask_is_upload(ask, name))
+        return run_index_get(ask->project->runs, name, &ask->run, err);
+    enum xp_status status =
+        uploads_run(ask->app->uploads, ask->project->name, name, &ask->run, upload, err);
+    if (status == XP_OK)
+        return XP_OK;
+    /* A folder may be called so. */
+    return run_index_get(ask->project->runs, name, &ask->run, &none) == XP_OK ? XP_OK : status;
 }
 
 /* --- answers --- */

@@ -94,6 +94,14 @@ bool ask_at_once(struct ask *ask);
 /* Before anything that takes time. False: this is the loop, leave it to a worker. */
 bool ask_may_wait(const struct ask *ask);
 
+/* The project's run of that name, listed, joined or uploaded, becomes the ask's. May wait. upload,
+ * which may be NULL: untouched unless the run was uploaded. */
+struct upload_state;
+enum xp_status ask_take_run(struct ask *ask, struct xp_span name, struct upload_state *upload,
+                            struct xp_error *err);
+/* Whether the name is such that the run would be an upload's. */
+bool ask_is_upload(const struct ask *ask, struct xp_span name);
+
 /* The first value of a parameter; p == NULL when absent. */
 struct xp_span ask_arg(const struct ask *ask, const char *name);
 

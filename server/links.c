@@ -439,7 +439,7 @@ static enum xp_status make(struct ask *ask, struct links *l, struct link_claims 
     if (status == XP_OK)
         status = may_make(ask, c, err);
     if (status == XP_OK)
-        status = run_index_get(ask->project->runs, xp_span_str(c->run), &ask->run, err);
+        status = ask_take_run(ask, xp_span_str(c->run), NULL, err);
     if (status == XP_OK)
         status = link_new_id(c, err);
     if (status != XP_OK)

@@ -186,6 +186,8 @@ static enum xp_status fail_no_run(const struct run_index *ri, struct xp_span nam
 enum xp_status run_index_get(struct run_index *ri, struct xp_span name, const struct run **out,
                              struct xp_error *err)
 {
+    if (run_is_joined(name))
+        return run_join_get(ri, name, out, err);
     struct run_listing *l = run_index_listing(ri);
     struct run_entry *e = run_listing_by_name(l, name);
     *out = NULL;
@@ -408,35 +410,60 @@ static char *text_expected(const struct run_index *ri)
     return text_take(&b);
 }
 
-static char *text_found(struct run_index *ri, struct run_listing *l, size_t searched, bool query)
+/* What is to be found instead of profiles. */
+struct nothing {
+    struct run_seen seen;
+    size_t runs, riegeli;
+};
+
+static struct nothing look_for_reasons(struct run_index *ri, const struct run_listing *l)
 {
-    struct run_seen seen = l->seen;
-    size_t runs = 0, riegeli = 0;
-    struct xp_buf b;
-    xp_buf_init(&b, 4096);
-    if (query && searched) {
-        xp_buf_fmt(&b, "%zu run%s, none with such a name", searched, searched == 1 ? "" : "s");
-        return text_take(&b);
-    }
+    struct nothing no = {.seen = l->seen};
     pthread_mutex_lock(&ri->lock);
     for (size_t i = 0; i < l->n; i++) {
         const struct run_box *box = l->entries[i].box;
-        runs++;
-        riegeli += box ? box->run.n_unsupported : 0;
+        no.runs++;
+        no.riegeli += box ? box->run.n_unsupported : 0;
         if (box)
-            run_seen_add(&seen, &box->seen);
+            run_seen_add(&no.seen, &box->seen);
     }
     pthread_mutex_unlock(&ri->lock);
-    run_seen_text(&seen, &b);
-    if (seen.files)
+    return no;
+}
+
+static const char *reason_of(const struct run_listing *l, const struct nothing *no)
+{
+    if (l->error.status != XP_OK)
+        return xp_status_code(l->error.status);
+    if (no->riegeli)
+        return "unsupported";
+    if (no->seen.files)
+        return "other_files";
+    return no->runs ? "empty_runs" : "nothing";
+}
+
+static char *text_found(const struct run_listing *l, const struct nothing *no)
+{
+    struct xp_buf b;
+    xp_buf_init(&b, 4096);
+    run_seen_text(&no->seen, &b);
+    if (no->seen.files)
         xp_buf_str(&b, ", none of them <host>.xplane.pb");
-    if (riegeli)
-        xp_buf_fmt(&b, "; %zu host%s only as .xplane.riegeli, which is not supported", riegeli,
-                   riegeli == 1 ? "" : "s");
-    if (runs)
-        xp_buf_fmt(&b, "; %zu run folder%s without profiles", runs, runs == 1 ? "" : "s");
+    if (no->riegeli)
+        xp_buf_fmt(&b, "; %zu host%s only as .xplane.riegeli, which is not supported", no->riegeli,
+                   no->riegeli == 1 ? "" : "s");
+    if (no->runs)
+        xp_buf_fmt(&b, "; %zu run folder%s without profiles", no->runs, no->runs == 1 ? "" : "s");
     if (l->error.status != XP_OK)
         xp_buf_fmt(&b, "; %s", l->error.text);
+    return text_take(&b);
+}
+
+static char *text_no_match(size_t searched)
+{
+    struct xp_buf b;
+    xp_buf_init(&b, 4096);
+    xp_buf_fmt(&b, "%zu run%s, none with such a name", searched, searched == 1 ? "" : "s");
     return text_take(&b);
 }
 
@@ -447,7 +474,14 @@ static void page_explain(struct run_index *ri, struct run_listing *l, const char
     if (*q)
         page_count(ri, l, "", &all);
     page->read = text_read(ri);
-    page->found = text_found(ri, l, all.total, *q != '\0');
+    if (all.total) {
+        page->found = text_no_match(all.total);
+        page->reason = "no_match";
+    } else {
+        struct nothing no = look_for_reasons(ri, l);
+        page->found = text_found(l, &no);
+        page->reason = reason_of(l, &no);
+    }
     page->expected = text_expected(ri);
 }
 
@@ -469,6 +503,7 @@ enum xp_status run_index_list(struct run_index *ri, struct xp_span q, struct xp_
     page->empty = must(calloc(RUNS_EMPTY_MAX, sizeof *page->empty));
     page_fill(ri, l, token.n ? page_start(l, captured_ms, hash) : 0, text, limit, !token.n, page);
     page_count(ri, l, text, page);
+    run_page_find_joins(page);
     page->cut = text_cut(l);
     if (!token.n && page->n == 0)
         page_explain(ri, l, text, page);
@@ -483,6 +518,9 @@ void run_page_fini(struct run_page *page)
         run_unref(page->runs[i]);
     for (size_t i = 0; i < page->n_empty; i++)
         run_unref(page->empty[i]);
+    for (size_t i = 0; i < page->n_joins; i++)
+        free(page->joins[i].name);
+    free(page->joins);
     free(page->runs);
     free(page->empty);
     free(page->next);

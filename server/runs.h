@@ -13,6 +13,10 @@
  * are runs but are not searched for more. A second run of a name already taken gets "./" before
  * it (same store) or "@2" after it (second store).
  *
+ * Joined    Captures of one moment that landed in several runs are one run, too, whose name is
+ * theirs with RUN_JOIN between them: no run's own name holds that. Their hosts have to differ. No
+ * list shows it; a page says which of its runs look like it.
+ *
  * Two views:  ours, with every layout, newest first, only runs that hold something; and the
  * compatible one, with just what XProf 2.24.2 lists: folders below plugins/profile, also empty
  * ones, or what session_path / run_path name.
@@ -55,6 +59,7 @@ struct run {
     size_t *by_name;    /* indices of hosts in byte order, XProf's order */
     char **unsupported; /* names of hosts that are there only as .xplane.riegeli; byte order */
     size_t n_unsupported;
+    bool unreadable; /* the folder could not be read: note says why */
     char *note; /* why n_hosts is 0, or what else is odd ("listing cut at ..."); NULL: nothing */
 };
 
@@ -64,6 +69,12 @@ void run_unref(const struct run *r); /* NULL is fine */
 /* The host of that name; NULL when there is none. */
 const struct run_host *run_host_find(const struct run *r, struct xp_span name);
 
+/* Of each of run->hosts why its file cannot be read or is no profile, as its first bytes tell;
+ * NULL: nothing speaks against it. Files of buckets are not asked for, only their sizes are judged.
+ * The run's. May block, but the first time only: run_is_looked_at. */
+const char *const *run_look(const struct run *r);
+bool run_is_looked_at(const struct run *r);
+
 struct run_index;
 
 /* Lists nothing yet. NULL only without memory. */
@@ -71,6 +82,18 @@ struct run_index *run_index_new(struct xp_store *const *stores, size_t n);
 void run_index_free(struct run_index *ri); /* NULL is fine */
 
 /* --- our view --- */
+
+#define RUN_JOIN "//"
+#define RUN_JOIN_MAX 64
+#define RUN_JOIN_MS 10000 /* between the first and the last of one moment */
+
+bool run_is_joined(struct xp_span name);
+
+struct run_join {
+    char *name;
+    size_t n_hosts;
+    int64_t span_ms; /* from the first to the last */
+};
 
 struct run_page {
     const struct run **runs; /* newest first; each holds at least one host */
@@ -80,10 +103,13 @@ struct run_page {
     bool total_exact; /* false: folders counted in total that were not looked into may be empty */
     const struct run **empty; /* first page: up to 50 runs found to hold nothing, note says why */
     size_t n_empty;
+    struct run_join *joins; /* runs with times in their names that may be of one moment */
+    size_t n_joins;
     char *cut; /* a sentence when the listing stopped at a limit, else NULL */
     /* When there is nothing to show at all (n is 0 on the first page): the locations that were
      * read, what was found there, what is expected. Else NULL. */
     char *read, *found, *expected;
+    const char *reason; /* for programs: docs/api.md */
 };
 
 #define RUN_PAGE_MAX 1000
@@ -95,7 +121,8 @@ enum xp_status run_index_list(struct run_index *ri, struct xp_span q, struct xp_
                               size_t limit, struct run_page *page, struct xp_error *err);
 void run_page_fini(struct run_page *page);
 
-/* The run of that name, as it is now; also an empty one. XP_NOT_FOUND when there is none. */
+/* The run of that name, as it is now; also an empty one, or a joined one. XP_NOT_FOUND when there
+ * is none, XP_BAD_REQUEST for runs that do not fit together. */
 enum xp_status run_index_get(struct run_index *ri, struct xp_span name, const struct run **out,
                              struct xp_error *err);
 /* The same from what is known, if that is as new as run_index_get would have it; NULL: it would

@@ -286,6 +286,7 @@ struct run_box *run_box_new(struct xp_store *s, const char *prefix, const char *
     box->seen = f->seen;
     box->leaf = f->n_subs == 0 && f->error.status == XP_OK;
     r->note = note_of(f);
+    r->unreadable = f->error.status != XP_OK;
     r->name = must(strdup(name));
     r->prefix = must(strdup(prefix));
     r->store = s;
@@ -321,6 +322,7 @@ void run_unref(const struct run *run)
     if (!box || atomic_fetch_sub(&box->refs, 1) > 1)
         return;
     struct run *r = &box->run;
+    run_look_fini(box);
     for (size_t i = 0; i < r->n_hosts; i++)
         host_fini(&r->hosts[i]);
     for (size_t i = 0; i < r->n_unsupported; i++)

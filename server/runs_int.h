@@ -3,6 +3,8 @@
  *   runs_name.c    names: times, order, suffixes
  *   runs_folder.c  one folder read: what is in it, as a run
  *   runs_scan.c    stores walked: the list of runs
+ *   runs_join.c    several runs as one
+ *   runs_look.c    whether files can be read
  *   runs.c         the index: freshness, pages, lookup
  *   runs_compat.c  XProf's view
  *
@@ -116,13 +118,22 @@ struct run_box {
     struct run run; /* first */
     _Atomic int refs;
     struct run_seen seen;
-    int64_t newest_ms; /* newest file of a host */
-    bool leaf;         /* no folders in it */
+    int64_t newest_ms;    /* newest file of a host */
+    bool leaf;            /* no folders in it */
+    char **_Atomic looks; /* NULL: nobody looked */
 };
 
 /* Moves the folder's hosts into a new run with one reference. */
 struct run_box *run_box_new(struct xp_store *s, const char *prefix, const char *name,
                             struct run_folder *f);
+
+void run_look_fini(struct run_box *box);
+
+/* --- several as one --- */
+
+enum xp_status run_join_get(struct run_index *ri, struct xp_span name, const struct run **out,
+                            struct xp_error *err);
+void run_page_find_joins(struct run_page *page);
 
 /* --- a listing --- */
 

@@ -87,13 +87,16 @@ static enum found find_run(struct ask *ask, struct xp_error *err)
         ask_text(ask, 500, text_type, XP_SPAN_LIT("the parameter run is missing"));
         return ANSWERED;
     }
-    if (ask->later && !scope.session_path.n && !scope.run_path.n)
+    if (ask->later && !scope.session_path.n && !scope.run_path.n && !ask_is_upload(ask, name))
         ask->run = run_index_known(ask->project->runs, name);
     if (ask->run && ask->run->n_hosts <= HOSTS_AT_ONCE)
         return FOUND;
     if (!ask_may_wait(ask))
         return ANSWERED;
-    enum xp_status status = run_index_compat_get(ask->project->runs, &scope, name, &ask->run, err);
+    enum xp_status status =
+        scope.session_path.n || scope.run_path.n || !ask_is_upload(ask, name)
+            ? run_index_compat_get(ask->project->runs, &scope, name, &ask->run, err)
+            : ask_take_run(ask, name, NULL, err);
     if (status == XP_OK)
         return FOUND;
     if (status == XP_NOT_FOUND)

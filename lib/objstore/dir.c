@@ -35,8 +35,12 @@ enum xp_status dir_fail_errno(struct xp_error *err, int e, const char *what, con
 {
     char text[80];
     struct xp_key_text t;
+    const char *why = strerror_r(e, text, sizeof text);
+    if (!*key) /* the root */
+        return xp_fail(err, errno_status(e), 0, "cannot %s itself: %s",
+                       strcmp(what, "open") == 0 ? "open the folder" : what, why);
     return xp_fail(err, errno_status(e), 0, "cannot %s \"%s\": %s", what, xp_key_shorten(key, &t),
-                   strerror_r(e, text, sizeof text));
+                   why);
 }
 
 /* --- where things lie --- */
@@ -467,6 +471,22 @@ enum xp_status xp_store_open_file(const char *path, struct xp_store **out, struc
     return XP_OK;
 }
 
+static enum xp_status fail_no_place(const char *path, int e, struct xp_error *err)
+{
+    static const char places[] = "a directory, one file, gs://BUCKET/PREFIX or s3://BUCKET/PREFIX";
+    if (strstr(path, "://"))
+        return xp_fail(err, XP_BAD_REQUEST, 0,
+                       "\"%.100s\" is a kind of place that is not known: %s "
+                       "is read",
+                       path, places);
+    dir_fail_errno(err, e, "open", path);
+    if (err && e == ENOENT) {
+        size_t n = strlen(err->text);
+        snprintf(err->text + n, sizeof err->text - n, "; what can be read is %s", places);
+    }
+    return errno_status(e);
+}
+
 enum xp_status xp_store_open_path(const char *path, struct xp_store **out, struct xp_error *err)
 {
     struct stat st;
@@ -475,7 +495,7 @@ enum xp_status xp_store_open_path(const char *path, struct xp_store **out, struc
     if (xp_store_is_bucket(path))
         return xp_store_open_bucket(path, NULL, out, err);
     if (stat(path, &st) != 0)
-        return dir_fail_errno(err, errno, "open", path);
+        return fail_no_place(path, errno, err);
     return S_ISDIR(st.st_mode) ? xp_store_open_dir(path, out, err)
                                : xp_store_open_file(path, out, err);
 }

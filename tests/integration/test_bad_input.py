@@ -142,6 +142,8 @@ def test_a_file_that_is_no_profile(server, name):
         assert daemon.sentence(r, 422, 'corrupt_profile')['offset'] >= 0  # also when it is the first byte
     assert server.trace(name, hosts='host-0').status == 404
     assert server.compat('run_tools', run=name).json() == []
+    host = server.api('run', run=name).json()['hosts'][0]
+    assert host['state'] == 'unreadable' and 'no XSpace' in host['note']
 
 
 def test_a_folder_in_place_of_a_file(server):
@@ -286,6 +288,8 @@ def test_an_unreadable_file(start, logs):
         r = d.api('tracks', run='locked', host='host-0')
         assert r.status in (403, 502), r
         daemon.sentence(r, r.status, {403: 'denied', 502: 'storage'}[r.status], 'locked')
+        host = d.api('run', run='locked').json()['hosts'][0]
+        assert host['state'] == 'unreadable' and 'Permission denied' in host['note']
         assert d.trace('locked', hosts='host-0').status in (403, 404, 500)
         assert d.api('runs').json()['runs'][0]['run'] == 'locked'
     finally:

@@ -36,6 +36,8 @@ def test_a_wrong_flag_is_named_and_ends_with_2(flags, word):
 
 def test_a_missing_logdir_is_named(tmp_path):
     refused('--logdir', tmp_path / 'nowhere', '--port', '0', word='nowhere')
+    refused('--logdir', tmp_path / 'nowhere', '--port', '0', word='gs://BUCKET')
+    refused('--logdir', 'abfs://somewhere', '--port', '0', word='s3://BUCKET')
 
 
 def test_a_missing_certificate_is_named(tmp_path):

@@ -76,6 +76,21 @@ def test_view_with_an_odd_run_name_is_kept_byte_for_byte(server):
     assert server.get('/p/open/' + link['url']).headers['location'] == './' + view
 
 
+def test_an_uploaded_file_is_shared_as_long_as_it_is_there(server, logs):
+    with open(daemon.profile(logs, 'sample'), 'rb') as f:
+        profile = f.read(1 << 20)
+    at, ours = '/p/open/api/v1/', {'x-xprofd': '1', 'content-type': 'application/octet-stream'}
+    r = server.request('POST', at + 'uploads', {'content-type': 'application/json'}, json.dumps({'name': 'a.xplane.pb', 'bytes': len(profile)}))
+    run = r.json()['run']
+    view = 'trace?run=%s&t=1..2' % run
+    assert make(server, run=run, view=view).status == 404  # it is not whole
+    assert server.request('POST', at + 'upload_piece?run=%s&at=0' % run, ours, profile).status == 200
+    link = made(server, run=run, view=view, audience='anyone')
+    assert server.get('/p/open/' + link['url']).headers['location'] == './' + view
+    assert server.request('DELETE', at + 'uploads?run=' + run, ours).status == 204
+    daemon.sentence(make(server, run=run, view=view), 404, 'not_found', 'any more')
+
+
 def test_link_that_was_altered_or_cut_is_refused(server):
     url = '/p/open/' + made(server)['url']
     for at in (13, 20, 60, len(url) - 2):

@@ -61,6 +61,7 @@ def test_an_empty_directory_says_what_was_read_found_and_expected(start, tmp_pat
     answer = d.api('runs').json()
     assert answer['runs'] == [] and answer['total'] == 0
     assert answer['empty']['read'] and '1 file' in answer['empty']['found']
+    assert answer['empty']['reason'] == 'other_files'
     assert 'plugins/profile/' in answer['empty']['expected']
     assert d.compat('runs').json() == []
 
@@ -92,4 +93,16 @@ def test_a_run_tells_its_hosts(start, make, tmp_path):
     run = d.api('run', run='pod').json()
     assert [h['host'] for h in run['hosts']] == ['host-0', 'host-1', 'host-2']
     assert all(h['bytes'] > 1000 and not h['compressed'] for h in run['hosts'])
+    assert run['location'] == daemon.run_dir(tmp_path, 'pod') and {h['state'] for h in run['hosts']} == {'ready'}
     daemon.sentence(d.api('tracks', run='pod'), 400, 'bad_request', 'host')
+    first, second = '2026_01_31_10_00_00', '2026_01_31_10_00_02'
+    for name, host in ((first, 'host-0'), (second, 'host-1')):
+        os.makedirs(daemon.run_dir(tmp_path, name))
+        os.link(daemon.profile(tmp_path, 'pod', host), daemon.profile(tmp_path, name, host))
+    both = first + '//' + second
+    assert wait_for(lambda: d.api('runs').json()['joins']) == [{'run': both, 'hosts': 2, 'span_ms': 2000}]
+    assert [h['host'] for h in d.api('run', run=both).json()['hosts']] == ['host-0', 'host-1']
+    figures = [{m['id']: m['value'] for m in d.api('report', run=r, tool='overview_page').json()['metrics']} for r in (both, first)]
+    assert (figures[0]['hosts'], figures[1]['hosts']) == (2, 1) and figures[0]['cores'] == 2 * figures[1]['cores']
+    assert d.loaded(both, host='host-1').json() == d.loaded(second, host='host-1').json()
+    daemon.sentence(d.api('run', run=both + '//pod'), 400, 'bad_request', 'host-0')

@@ -497,6 +497,7 @@ static void empty_answer_says_what_was_read_found_and_expected(void **state)
     assert_non_null(strstr(page.found, "2 run folders without profiles"));
     assert_non_null(strstr(page.expected, "logs/plugins/profile/<run>/<host>.xplane.pb"));
     assert_int_equal(page.n_empty, 2);
+    assert_string_equal(page.reason, "unsupported");
     run_page_fini(&page);
     assert_compat(p, "", "", "riegeli empty_run");
 }
@@ -554,6 +555,79 @@ static void old_run_that_changes_is_noticed(void **state)
     tree_remove(&p->t, "logs/" RUN "2024_01_01_00_00_00/a.xplane.pb");
     usleep(1100000);
     assert_runs(p, "", "");
+}
+
+static void assert_no_join(struct place *p, const char *name, enum xp_status status,
+                           const char *words)
+{
+    struct xp_error err;
+    const struct run *r;
+    assert_int_equal(run_index_get(p->ri, xp_span_str(name), &r, &err), status);
+    assert_null(r);
+    assert_non_null(strstr(err.text, words));
+}
+
+static void runs_of_one_moment_are_one_run_when_they_are_asked_for_so(void **state)
+{
+    struct place *p = *state;
+    file(p, RUN "2024_01_31_12_00_00/w-10.xplane.pb");
+    file(p, RUN "2024_01_31_12_00_02/w-2.xplane.pb");
+    file(p, RUN "2024_01_31_12_00_02/w-3.xplane.riegeli");
+    file(p, RUN "2024_01_31_13_00_00/w-2.xplane.pb");
+    start(p, "logs");
+    const struct run *r = get(p, "2024_01_31_12_00_02//2024_01_31_12_00_00");
+    assert_string_equal(r->hosts[1].key, RUN "2024_01_31_12_00_00/w-10.xplane.pb");
+    assert_int_equal(r->captured_ms, INT64_C(1706702400000));
+    assert_int_equal(r->n_unsupported, 1);
+    assert_int_equal(r->bytes, 12);
+    assert_hosts(r, "w-2 w-10");
+    assert_no_join(p, "2024_01_31_12_00_02//2024_01_31_13_00_00", XP_BAD_REQUEST, "\"w-2\"");
+    assert_no_join(p, "2024_01_31_12_00_02//nowhere", XP_NOT_FOUND, "nowhere");
+    assert_no_join(p, "2024_01_31_12_00_02//", XP_NOT_FOUND, "not in");
+    assert_no_join(p, "//", XP_NOT_FOUND, "not in");
+}
+
+static void page_says_which_runs_look_like_one_moment(void **state)
+{
+    struct place *p = *state;
+    struct run_page page;
+    file(p, RUN "2024_01_31_12_00_00/a.xplane.pb");
+    file(p, RUN "2024_01_31_12_00_04/b.xplane.pb");
+    file(p, RUN "2024_01_31_12_00_09/c.xplane.pb");
+    file(p, RUN "2024_01_31_12_01_00/a.xplane.pb");
+    file(p, RUN "2024_01_31_12_01_01/a.xplane.pb"); /* the same host again */
+    file(p, RUN "2024_01_31_12_02_00/a.xplane.pb");
+    file(p, RUN "2024_01_31_12_02_11/b.xplane.pb"); /* too late */
+    file(p, "exp/" RUN "2024_01_31_12_02_12/c.xplane.pb");
+    start(p, "logs");
+    page_open(p, "", "", 100, &page);
+    assert_int_equal(page.n_joins, 1);
+    assert_string_equal(page.joins[0].name,
+                        "2024_01_31_12_00_00//2024_01_31_12_00_04//2024_01_31_12_00_09");
+    assert_int_equal(page.joins[0].n_hosts, 3);
+    assert_int_equal(page.joins[0].span_ms, 9000);
+    run_unref(get(p, page.joins[0].name));
+    run_page_fini(&page);
+}
+
+static void files_that_are_no_profiles_are_told_by_a_look(void **state)
+{
+    struct place *p = *state;
+    tree_file(&p->t, "logs/" RUN "r/a.xplane.pb", "\n\1x");
+    tree_file(&p->t, "logs/" RUN "r/b.xplane.pb", "");
+    tree_file(&p->t, "logs/" RUN "r/c.xplane.pb", "{\"traceEvents\":[]}");
+    tree_file(&p->t, "logs/" RUN "r/d.xplane.pb.gz", "\x1f\x8b nothing");
+    start(p, "logs");
+    const struct run *r = get(p, "r");
+    assert_false(run_is_looked_at(r));
+    const char *const *why = run_look(r);
+    assert_true(run_is_looked_at(r));
+    assert_null(why[0]);
+    assert_non_null(strstr(why[1], "empty"));
+    assert_non_null(strstr(why[2], "JSON"));
+    assert_non_null(strstr(why[3], "gzip"));
+    assert_ptr_equal(run_look(r), why);
+    run_unref(r);
 }
 
 static void run_that_is_not_there_is_not_found_in_words(void **state)
@@ -838,6 +912,9 @@ int main(void)
         TEST(location_that_vanishes_is_explained_and_comes_back),
         TEST(new_runs_and_hosts_appear_within_two_seconds),
         TEST(old_run_that_changes_is_noticed),
+        TEST(runs_of_one_moment_are_one_run_when_they_are_asked_for_so),
+        TEST(page_says_which_runs_look_like_one_moment),
+        TEST(files_that_are_no_profiles_are_told_by_a_look),
         TEST(run_that_is_not_there_is_not_found_in_words),
         TEST(what_was_looked_at_just_now_is_known_and_nothing_else_is),
         TEST(links_in_circles_end_and_links_are_runs),

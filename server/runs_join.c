@@ -1,0 +1,182 @@
+/* Captures of one moment that landed in several runs, as one. */
+#include <stdio.h>
+
+#include "server/runs_int.h"
+
+static struct xp_span next_part(struct xp_span *rest)
+{
+    struct xp_span all = *rest;
+    for (size_t i = 0; i + 1 < all.n; i++)
+        if (all.p[i] == '/' && all.p[i + 1] == '/') {
+            *rest = xp_span_of(all.p + i + 2, all.n - i - 2);
+            return xp_span_of(all.p, i);
+        }
+    *rest = (struct xp_span){0};
+    return all;
+}
+
+bool run_is_joined(struct xp_span name)
+{
+    return next_part(&name).p && name.p;
+}
+
+/* --- whether two belong together --- */
+
+/* The host that both have; NULL: none. */
+static const char *common_host(const struct run *a, const struct run *b)
+{
+    for (size_t i = 0; i < a->n_hosts; i++)
+        if (run_host_find(b, xp_span_str(a->hosts[i].name)))
+            return a->hosts[i].name;
+    return NULL;
+}
+
+static enum xp_status fits(const struct run *a, const struct run *b, struct xp_error *err)
+{
+    const char *host = common_host(a, b);
+    if (a->store != b->store)
+        return xp_fail(err, XP_BAD_REQUEST, 0, "runs of two locations are not joined: %.60s, %.60s",
+                       a->name, b->name);
+    if (host)
+        return xp_fail(err, XP_BAD_REQUEST, 0,
+                       "runs \"%.60s\" and \"%.60s\" both have the host \"%.60s\": they are two "
+                       "captures, not one",
+                       a->name, b->name, host);
+    return XP_OK;
+}
+
+/* --- one made of several --- */
+
+static int compare_hosts(const void *a, const void *b)
+{
+    return run_natural_cmp(((const struct run_host *)a)->name, ((const struct run_host *)b)->name);
+}
+
+static void take_hosts(struct run_folder *f, const struct run *r)
+{
+    for (size_t i = 0; i < r->n_hosts; i++) {
+        RUNS_ROOM(f->hosts, f->n_hosts);
+        struct run_host *h = &f->hosts[f->n_hosts++];
+        *h = r->hosts[i];
+        h->name = must(strdup(h->name));
+        h->key = must(strdup(h->key));
+    }
+    for (size_t i = 0; i < r->n_unsupported; i++) {
+        RUNS_ROOM(f->riegeli, f->n_riegeli);
+        f->riegeli[f->n_riegeli++] = must(strdup(r->unsupported[i]));
+    }
+}
+
+static const struct run *joined(const char *name, const struct run *const *parts, size_t n)
+{
+    struct run_folder f = {0};
+    for (size_t i = 0; i < n; i++)
+        take_hosts(&f, parts[i]);
+    if (f.n_hosts)
+        qsort(f.hosts, f.n_hosts, sizeof *f.hosts, compare_hosts);
+    struct run_box *box = run_box_new(parts[0]->store, parts[0]->prefix, name, &f);
+    run_folder_fini(&f);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || parts[i]->captured_ms < box->run.captured_ms) {
+            box->run.captured_ms = parts[i]->captured_ms;
+            box->run.captured_by_name = parts[i]->captured_by_name;
+        }
+    return &box->run;
+}
+
+/* The parts, referenced; *n of them also after an error. */
+static enum xp_status get_parts(struct run_index *ri, struct xp_span name, const struct run **parts,
+                                size_t *n, struct xp_error *err)
+{
+    while (name.p) {
+        if (*n == RUN_JOIN_MAX)
+            return xp_fail(err, XP_BAD_REQUEST, 0, "at most %d runs are joined", RUN_JOIN_MAX);
+        XP_TRY(run_index_get(ri, next_part(&name), &parts[*n], err));
+        (*n)++;
+        for (size_t i = 0; i + 1 < *n; i++)
+            XP_TRY(fits(parts[i], parts[*n - 1], err));
+    }
+    return XP_OK;
+}
+
+enum xp_status run_join_get(struct run_index *ri, struct xp_span name, const struct run **out,
+                            struct xp_error *err)
+{
+    const struct run *parts[RUN_JOIN_MAX];
+    size_t n = 0;
+    enum xp_status status = get_parts(ri, name, parts, &n, err);
+    *out = NULL;
+    if (status == XP_OK) {
+        char *text = run_span_dup(name);
+        *out = joined(text, parts, n);
+        free(text);
+    }
+    for (size_t i = 0; i < n; i++)
+        run_unref(parts[i]);
+    return status;
+}
+
+/* --- those of a page --- */
+
+static bool same_folder(const struct run *a, const struct run *b)
+{
+    const char *x = a->prefix, *y = b->prefix;
+    size_t nx = strlen(x), ny = strlen(y);
+    if (a->store != b->store || !nx || !ny)
+        return false;
+    for (nx--; nx && x[nx - 1] != '/'; nx--)
+        ;
+    for (ny--; ny && y[ny - 1] != '/'; ny--)
+        ;
+    return nx == ny && memcmp(x, y, nx) == 0;
+}
+
+static bool belongs(const struct run *const *group, size_t n, const struct run *r)
+{
+    if (n == RUN_JOIN_MAX || !same_folder(group[0], r) ||
+        group[0]->captured_ms - r->captured_ms > RUN_JOIN_MS)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (common_host(group[i], r))
+            return false;
+    return true;
+}
+
+static void add_join(struct run_page *page, const struct run *const *group, size_t n)
+{
+    struct xp_buf name;
+    struct run_join join = {.span_ms = group[0]->captured_ms - group[n - 1]->captured_ms};
+
+    xp_buf_init(&name, (size_t)64 << 10);
+    for (size_t i = n; i-- > 0;) { /* in order of time */
+        join.n_hosts += group[i]->n_hosts;
+        xp_buf_fmt(&name, "%s%s", group[i]->name, i ? RUN_JOIN : "");
+    }
+    if (!name.failed) {
+        join.name = run_span_dup(xp_buf_all(&name));
+        RUNS_ROOM(page->joins, page->n_joins);
+        page->joins[page->n_joins++] = join;
+    }
+    xp_buf_fini(&name);
+}
+
+void run_page_find_joins(struct run_page *page)
+{
+    const struct run *group[RUN_JOIN_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < page->n; i++) {
+        const struct run *r = page->runs[i];
+        if (!r->captured_by_name) /* a file's time says when it was copied */
+            continue;
+        if (n && belongs(group, n, r)) {
+            group[n++] = r;
+            continue;
+        }
+        if (n > 1)
+            add_join(page, group, n);
+        group[0] = r;
+        n = 1;
+    }
+    if (n > 1)
+        add_join(page, group, n);
+}
