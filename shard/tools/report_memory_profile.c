@@ -404,14 +404,14 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
               &v);
     table(r, "live", asked ? "Alive then" : "Alive at the peak", "total", COLUMNS(live_columns),
           v.nlive, live_row, &v);
-    if (v.npools)
+    draw(r, &v);
+    if (v.npools) {
         report_memory_growth(r, v.pools, v.npools);
+        draw_fragmentation(r, &v.pools[0]);
+    }
     table(r, "runs", "Programs that ran", NULL, COLUMNS(run_columns), v.nruns, run_row, &v);
     report_link(r, "live", "first_begin_ps");
     report_link(r, "runs", "module");
-    draw(r, &v);
-    if (v.npools)
-        draw_fragmentation(r, &v.pools[0]);
     return XP_OK;
 }
 

@@ -302,6 +302,23 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     await close();
   });
 
+  test("a click on a curve of memory shows what is alive then, and the address says so", { skip: !realProfile("synth_gpu_train", "gpu-0") && "the sample is not there" }, async () => {
+    const { page, close } = await openPage(browser, server.url);
+    const at = () => new URL(page.url()).searchParams.get("at");
+    await page.goto(`${base}memory_profile?run=synth_gpu_train`);
+    await ready(page);
+    await page.waitForSelector("text=Alive at the peak");
+    await page.locator(".plot").first().click({ position: { x: 250, y: 60 } });
+    await page.waitForSelector("h2:text-is('Alive then')");
+    assert.match(at(), /^\d{10,12}$/);
+    assert.equal(await page.locator(".picked-line").count() > 0, true);
+    assert.match(await page.locator(".moment a").getAttribute("href"), /trace\?.*t=\d+\.\./);
+    await page.click("text=Back to the peaks");
+    await page.waitForSelector("h2:text-is('Alive at the peak')");
+    assert.equal(at(), null);
+    await close();
+  });
+
   test("the palette finds tools and runs, the help tells the keys", async () => {
     const { page, check, close } = await openWith(fixed());
     await page.goto(`${base}overview_page?run=${PLAIN}`);

@@ -24,8 +24,15 @@ export function markAt(points: readonly (readonly Cell[])[], at: number): number
   return place >= 0 && place <= points.length ? place : null;
 }
 
-export function XyChart({ s, href, onSpan, marks = [], height = HEIGHT }: {
-  s: Series; href?: (point: readonly Cell[]) => string; onSpan?: (a: Cell | undefined, b: Cell | undefined) => void; marks?: readonly Mark[]; height?: number;
+/** What a click chooses: a place on the axis. */
+export interface Pick {
+  at: number | null; // chosen
+  take: (x: number) => void;
+  word: string; // what a click shows
+}
+
+export function XyChart({ s, href, onSpan, pick, marks = [], height = HEIGHT }: {
+  s: Series; href?: (point: readonly Cell[]) => string; onSpan?: (a: Cell | undefined, b: Cell | undefined) => void; marks?: readonly Mark[]; pick?: Pick | undefined; height?: number;
 }) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box, 640);
@@ -67,6 +74,12 @@ export function XyChart({ s, href, onSpan, marks = [], height = HEIGHT }: {
       span.extend(at.peek());
     } else if (e.key === "Escape") at.value = -1;
     else if (e.key === "Enter" && !e.defaultPrevented && at.peek() >= 0 && href) open(points[at.peek()]!);
+    else if (e.key === "Enter" && at.peek() >= 0 && numericX) pick?.take(asNumber(points[at.peek()]![0]));
+  };
+  const placeOf = (v: number): number => LEFT + ((v - x0) / Math.max(x1 - x0, 1e-300)) * inner;
+  const takeAt = (clientX: number): void => {
+    const px = clientX - box.current!.getBoundingClientRect().left - LEFT;
+    pick?.take(Math.round(x0 + Math.min(1, Math.max(0, px / inner)) * (x1 - x0)));
   };
   const open = (point: readonly Cell[]): void => {
     const to = href?.(point);
@@ -80,11 +93,11 @@ export function XyChart({ s, href, onSpan, marks = [], height = HEIGHT }: {
       <Legend s={s} colours={colours} off={off.value} flip={(i) => (off.value = flipped(off.peek(), i))} />
       <div
         ref={box} class="plot" tabIndex={0} role="img" onKeyDown={keys}
-        aria-label={`${s.title}: ${points.length} points, ${s.y.label} from ${show(low, s.y.unit)} to ${show(high, s.y.unit)}. Arrow keys go through them.${onSpan ? " With Shift they choose several, Enter takes them." : ""}`}
+        aria-label={`${s.title}: ${points.length} points, ${s.y.label} from ${show(low, s.y.unit)} to ${show(high, s.y.unit)}. Arrow keys go through them.${pick ? ` Enter: ${pick.word}.` : ""}${onSpan ? " With Shift they choose several, Enter takes them." : ""}`}
         onPointerDown={(e) => span.down(e, nearest(e.clientX))}
         onPointerMove={(e) => span.extend((at.value = nearest(e.clientX)))} onPointerLeave={() => (at.value = -1)}
         onPointerUp={() => span.up()} onPointerCancel={() => span.cancel()}
-        onClick={() => here && !span.took() && open(here)}
+        onClick={(e) => (pick && numericX ? takeAt(e.clientX) : here && !span.took() && open(here))}
       >
         <svg width={width.value} height={height} aria-hidden="true">
           {y.ticks.map((t) => (
@@ -107,6 +120,7 @@ export function XyChart({ s, href, onSpan, marks = [], height = HEIGHT }: {
             ))
             : points.map((_, i) => i % every === 0 && <text key={i} class="tick" x={sx(i)} y={TOP + tall + 16} text-anchor="middle">{shorten(label(i), 22)}</text>)}
           <line class="base" x1={LEFT} x2={LEFT + inner} y1={sy(Math.max(0, y.min))} y2={sy(Math.max(0, y.min))} />
+          {pick && pick.at !== null && numericX && pick.at >= x0 && pick.at <= x1 && <line class="picked-line" x1={placeOf(pick.at)} x2={placeOf(pick.at)} y1={TOP} y2={TOP + tall} />}
           {marks.map((m, i) => {
             const place = markAt(points, m.at);
             return place !== null && (
@@ -119,7 +133,7 @@ export function XyChart({ s, href, onSpan, marks = [], height = HEIGHT }: {
           {span.from.value >= 0 && span.to.value >= 0 && <SpanBand a={sx(span.from.value)} b={sx(span.to.value)} pad={numericX ? 0 : slot / 2} top={TOP} tall={tall} />}
           {here && <line class="cursor-line" x1={sx(at.value)} x2={sx(at.value)} y1={TOP} y2={TOP + tall} />}
         </svg>
-        {here && <Tip s={s} point={here} on={on} colours={colours} x={sx(at.value)} width={width.value} href={Boolean(href?.(here))} span={Boolean(onSpan)} />}
+        {here && <Tip s={s} point={here} on={on} colours={colours} x={sx(at.value)} width={width.value} href={Boolean(href?.(here))} span={Boolean(onSpan)} word={pick && numericX ? pick.word : ""} />}
       </div>
       {here && href?.(here) && <a id={anchorId(s)} class="unseen" tabIndex={-1} href={href(here)}>Show it in the timeline</a>}
     </figure>
@@ -252,8 +266,8 @@ function Legend({ s, colours, off, flip }: { s: Series; colours: readonly string
   );
 }
 
-function Tip({ s, point, on, colours, x, width, href, span }: {
-  s: Series; point: readonly Cell[]; on: readonly number[]; colours: readonly string[]; x: number; width: number; href: boolean; span: boolean;
+function Tip({ s, point, on, colours, x, width, href, span, word }: {
+  s: Series; point: readonly Cell[]; on: readonly number[]; colours: readonly string[]; x: number; width: number; href: boolean; span: boolean; word: string;
 }) {
   const left = x > width * 0.6;
   const values = on.map((i) => ({ i, v: point[i + 1] })).filter(({ v }) => s.kind !== "stack" || asNumber(v) !== 0);
@@ -271,6 +285,7 @@ function Tip({ s, point, on, colours, x, width, href, span }: {
         {sum !== null && <div class="sum"><dt>Together</dt><dd>{show(sum, s.y.unit)}</dd></div>}
       </dl>
       {href && <p class="ago">Click: show it in the timeline</p>}
+      {word && <p class="ago">Click: {word}</p>}
       {span && <p class="ago">Drag: all pages for these steps only</p>}
     </div>
   );

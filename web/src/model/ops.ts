@@ -30,6 +30,9 @@ function eventColumn(t: Named): number {
   return t.id === "input_ops" ? find(t, "op") : find(t, "operation");
 }
 
+/** Tables whose rows happened once, so that their time is how long that took. */
+const ONCE = /^(pauses|steps|runs)$/;
+
 export function opColumns(t: Named): OpColumns {
   const named = find(t, "op", "hlo_op", "hlo_op_name", "op_name");
   const typed = t.columns.findIndex((c) => c.type === "op");
@@ -38,7 +41,7 @@ export function opColumns(t: Named): OpColumns {
     program: find(t, "program_id", "program"),
     begin: find(t, "first_begin_ps", "first_begin", "begin_ps"),
     plane: find(t, "first_plane"),
-    duration: find(t, "first_duration_ps", "duration_ps", "duration", "latency", "mean_time", "avg_time"),
+    duration: find(t, "first_duration_ps", "duration_ps", "duration", "latency", "mean_time", "avg_time", ...(ONCE.test(t.id ?? "") ? ["time"] : [])),
     host: find(t, "first_host", "host"),
     event: eventColumn(t),
   };

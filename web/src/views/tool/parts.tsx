@@ -5,7 +5,7 @@ import type { Cell, Note, Report, Series, Table, Tree } from "../../api/report";
 import { HeatMap } from "../../charts/heat";
 import { Icicle } from "../../charts/icicle";
 import { Scatter, type Dot } from "../../charts/scatter";
-import { XyChart } from "../../charts/xy";
+import { XyChart, type Pick } from "../../charts/xy";
 import { count, plural } from "../../model/format";
 import { measuresOf, pivot } from "../../model/matrix";
 import { eventOf, opColumns, opOf, sameOp, timeOf, timeOfRequest, weightColumn } from "../../model/ops";
@@ -97,7 +97,7 @@ export function TablePart({ t, first, all, ...p }: PartProps & { t: Table; first
   );
 }
 
-export function SeriesPart({ series, ...p }: PartProps & { series: Series }) {
+export function SeriesPart({ series, pick, ...p }: PartProps & { series: Series; pick?: Pick | undefined }) {
   const asTable = useSignal(false);
   const href = series.x.label === "percentile" ? requestLink(p) : stepLink(p);
   const table = useMemo(() => seriesTable(series), [series]);
@@ -116,7 +116,7 @@ export function SeriesPart({ series, ...p }: PartProps & { series: Series }) {
         ? <TablePart {...p} t={table} first={false} />
         : series.points.length === 0
           ? <p class="none">No points.</p>
-          : <SeriesChart series={series} href={href} p={p} />}
+          : <SeriesChart series={series} href={href} pick={pick} p={p} />}
     </section>
   );
 }
@@ -131,12 +131,12 @@ function chooseSteps(a: Cell | undefined, b: Cell | undefined): void {
   set({ range: "", steps: formatSteps(asNumber(a), asNumber(b)) });
 }
 
-function SeriesChart({ series, href, p }: { series: Series; href: ((point: readonly Cell[]) => string) | undefined; p: PartProps }) {
+function SeriesChart({ series, href, pick, p }: { series: Series; href: ((point: readonly Cell[]) => string) | undefined; pick: Pick | undefined; p: PartProps }) {
   if (measuresOf(series).length > 0) return <LongHeat series={series} p={p} />;
   const steps = /^steps?$/i.test(series.x.label) && series.x.type === "number" ? { onSpan: chooseSteps } : {};
   if (series.kind === "heat") return <HeatMap s={series} {...steps} onRow={(name) => p.report.hosts.includes(name) && set({ hosts: [name] })} />;
   if (series.kind === "scatter") return <ScatterSeries series={series} />;
-  return <XyChart s={series} {...steps} {...(href && /step|^percentile$/i.test(series.x.label) ? { href } : {})} />;
+  return <XyChart s={series} pick={pick} {...steps} {...(href && /step|^percentile$/i.test(series.x.label) ? { href } : {})} />;
 }
 
 function LongHeat({ series, p }: { series: Series; p: PartProps }) {
@@ -152,7 +152,7 @@ function LongHeat({ series, p }: { series: Series; p: PartProps }) {
           {measures.map((m) => <button key={m} type="button" aria-pressed={m === measure} onClick={() => setArg("measure", m, false)}>{words(m)}</button>)}
         </div>
       )}
-      <HeatMap s={{ ...wide, y: { ...wide.y, label: words(measure) } }} onRow={(name) => p.report.hosts.includes(name) && set({ hosts: [name] })} onSpan={chooseSteps} />
+      <HeatMap s={{ ...wide, y: { ...wide.y, label: words(measure) } }} first="late" onRow={(name) => p.report.hosts.includes(name) && set({ hosts: [name] })} {...(/^steps?$/i.test(series.x.label) ? { onSpan: chooseSteps } : {})} />
     </>
   );
 }

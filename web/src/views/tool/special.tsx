@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import type { Report, Series, Table } from "../../api/report";
 import { otherSeries } from "../../model/latencies";
+import type { Pick } from "../../charts/xy";
 import type { ToolUrl } from "../../model/toolurl";
 import { setArg } from "./state";
 import type { PartProps } from "./parts";
@@ -11,6 +12,7 @@ import { FindingsPart, findingsOf, TopFindings } from "./findings";
 import { GraphControls, GraphPart, graphTables } from "./graph";
 import { Distribution, InferenceControls } from "./inference";
 import { programArgument } from "./modules";
+import { momentPick, MomentPart, momentTables } from "./moment";
 import { Questions } from "./questions";
 import { RooflinePart } from "./roofline";
 import { UnitsPart } from "./units";
@@ -24,6 +26,7 @@ export interface Special {
   elsewhere?: (id: string) => boolean; // figures that one of its own parts shows
   tables?: (r: Report) => Table[];
   series?: (r: Report) => Series[];
+  pick?: (x: Series, s: ToolUrl) => Pick | undefined; // what a click on a chart chooses
   treeTitle?: (s: ToolUrl) => string;
   textTitle?: string;
 }
@@ -73,6 +76,7 @@ export const specials: Record<string, Special | undefined> = {
       const [allocator, ...host] = x.title.split(", ");
       return x.id.startsWith("memory") && host.length > 0 ? { ...x, title: `Allocator ${allocator} on ${host.join(", ")}` } : x;
     }),
+    pick: momentPick, afterSeries: (p) => <MomentPart {...p} />, tables: momentTables,
   },
   memory_viewer: { args: programArgument, controls: (p) => <BufferControls {...p} />, afterSeries: (p) => <BuffersPart {...p} /> },
   smart_suggestion: { top: (p) => <FindingsPart {...p} />, tables: (r) => r.tables.filter((t) => t !== findingsOf(r)), figuresLast: true },
