@@ -1,17 +1,13 @@
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "shard/tools/report_figures.h"
+#include "shard/tools/report_pod.h"
 #include "shard/tools/reports_more.h"
 
 /* Which host or core do the others wait for, and when? */
 
 #define HEAT_POINTS 1900 /* below what a series may have, so that it is not thinned out */
-
-struct core_view {
-    const struct figure_host *host;
-    const struct figure_core *core;
-    uint64_t steps, step_ps, own_ps, input_ps, wait_ps, longest_ps;
-};
 
 /* A host during some steps. */
 struct cell {
@@ -22,7 +18,7 @@ struct cell {
 
 struct view {
     const struct figures *f;
-    struct core_view *cores;
+    struct pod_core *cores;
     uint32_t ncores;
     struct cell *cells;
     uint32_t ncells;
@@ -46,7 +42,7 @@ static const struct report_column core_columns[] = {
 
 static void core_row(void *ctx, uint64_t i, struct report_cell *c)
 {
-    const struct core_view *v = &((const struct view *)ctx)->cores[i];
+    const struct pod_core *v = &((const struct view *)ctx)->cores[i];
     double window = (double)v->core->end_ps - (double)v->core->begin_ps;
     c[0] = report_of_text(v->host->name);
     c[1] = report_of_text(v->core->name);
@@ -80,7 +76,7 @@ static bool list_cores(struct view *v, struct xp_arena *a)
     for (uint32_t h = 0; v->cores && h < f->nhosts; h++)
         for (uint32_t k = 0; k < f->hosts[h].ncores; k++) {
             const struct figure_core *core = &f->hosts[h].cores[k];
-            struct core_view *to = &v->cores[v->ncores++];
+            struct pod_core *to = &v->cores[v->ncores++];
             to->host = &f->hosts[h];
             to->core = core;
             for (uint32_t i = 0; i < core->nsteps; i++) {
@@ -92,6 +88,12 @@ static bool list_cores(struct view *v, struct xp_arena *a)
                 to->own_ps += own(s);
                 to->wait_ps += s->wait_ps;
                 to->input_ps += s->input_ps;
+                if (core->kind == FIGURE_CPU) /* nothing tells what it did */
+                    to->compute_ps += lasts(s) > s->input_ps ? lasts(s) - s->input_ps : 0;
+                else
+                    to->compute_ps += s->busy_ps + s->barrier_ps > s->wait_ps
+                                          ? s->busy_ps + s->barrier_ps - s->wait_ps
+                                          : 0;
                 to->longest_ps = lasts(s) > to->longest_ps ? lasts(s) : to->longest_ps;
             }
         }
@@ -205,8 +207,11 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     report_figure(r, "collective_fraction", &f->collective, false);
     report_environment(r, f);
     report_table_hosts(r, f, r->a);
+    report_pod_waits(r, f);
     report_table(r, &(struct report_rows){.id = "cores",
                                           .title = "Cores",
+                                          .note = "no profile says where in the torus a chip sits: "
+                                                  "cores stand by host and number",
                                           .columns = core_columns,
                                           .ncolumns = sizeof core_columns / sizeof *core_columns,
                                           .n = v.ncores,
@@ -215,7 +220,10 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
                                           .sort = "own_time",
                                           .descending = true});
     report_table_steps(r, f);
+    report_pod_collectives(r, f);
     draw(r, &v, wide);
+    report_pod_breakdown(r, v.cores, v.ncores);
+    report_pod_map(r, f, v.cores, v.ncores);
     report_remarks(r, f);
     return XP_OK;
 }

@@ -20,12 +20,21 @@ struct rule {
     double threshold;
 };
 
+/* Where it is seen best. */
+struct place {
+    struct xp_span host, plane; /* host empty: nowhere in particular */
+    int64_t begin_ps;
+    uint64_t duration_ps;
+};
+
 struct finding {
     const struct rule *rule;
     double share;
     uint8_t state; /* enum state */
     char evidence[TEXT_MAX];
     const struct op_metrics *op; /* the first of the evidence, or NULL */
+    const char *tool;            /* instead of the rule's; NULL: that */
+    struct place at;
 };
 
 enum {
@@ -246,6 +255,21 @@ static void straggler(struct view *v)
     snprintf(d->evidence, sizeof d->evidence, "%s", f->straggler_text);
 }
 
+/* A custom call is an op, though nobody knows what is in it. */
+static void loose(struct view *v)
+{
+    struct finding *d = &v->v[LOOSE];
+    from_figure(v, LOOSE, &v->f->unattributed);
+    for (uint32_t i = 0; i < v->nops && d->state == APPLIES && !d->op; i++)
+        if (has(v->ops[i]->category, "custom-call"))
+            d->op = v->ops[i];
+    if (!d->op)
+        return;
+    d->tool = "hlo_stats";
+    snprintf(d->evidence, sizeof d->evidence, "the largest custom call is %.*s",
+             (int)(d->op->name.n < 100 ? d->op->name.n : 100), (const char *)d->op->name.p);
+}
+
 /* More than there can be says that the counts, or the peak, are not right. */
 static void from_peak(struct finding *d, const struct figure *f)
 {
@@ -276,6 +300,84 @@ static void usage(struct view *v)
              100 * f->mxu.v / busy, 100 * f->hbm.v / busy);
 }
 
+/* --- where --- */
+
+static struct place place_of(const struct figure_host *h, const struct figure_core *c,
+                             int64_t begin_ps, int64_t end_ps)
+{
+    return (struct place){h->name, c->name, begin_ps, figure_length(begin_ps, end_ps)};
+}
+
+/* The longest pause of all cores that is one for input, or for something else. */
+static struct place longest_pause(const struct figures *f, bool input)
+{
+    struct place best = {0};
+    for (uint32_t h = 0; h < f->nhosts; h++)
+        for (uint32_t c = 0; c < f->hosts[h].ncores; c++) {
+            const struct figure_core *core = &f->hosts[h].cores[c];
+            for (uint32_t k = 0; k < core->npauses && core->kind != FIGURE_SPARSE_CORE; k++) {
+                const struct figure_pause *p = &core->pauses[k];
+                uint64_t ps = figure_length(p->begin_ps, p->end_ps);
+                if (p->input == input && ps > best.duration_ps)
+                    best = place_of(&f->hosts[h], core, p->begin_ps, p->end_ps);
+            }
+        }
+    return best;
+}
+
+/* The step of a core with the most of something; with none of it, nowhere. */
+static struct place step_with_most(const struct figures *f,
+                                   uint64_t (*amount)(const struct figure_step *s))
+{
+    struct place best = {0};
+    uint64_t most = 0;
+    for (uint32_t h = 0; h < f->nhosts; h++)
+        for (uint32_t c = 0; c < f->hosts[h].ncores; c++)
+            for (uint32_t k = 0; k < f->hosts[h].cores[c].nsteps; k++) {
+                const struct figure_step *s = &f->hosts[h].cores[c].steps[k];
+                if (!s->whole || amount(s) <= most)
+                    continue;
+                most = amount(s);
+                best = place_of(&f->hosts[h], &f->hosts[h].cores[c], s->begin_ps, s->end_ps);
+            }
+    return best;
+}
+
+static uint64_t barrier_ps(const struct figure_step *s)
+{
+    return s->barrier_ps;
+}
+static uint64_t busy_ps(const struct figure_step *s)
+{
+    return s->busy_ps;
+}
+static uint64_t own_ps(const struct figure_step *s)
+{
+    uint64_t ps = figure_length(s->begin_ps, s->end_ps);
+    return ps > s->wait_ps ? ps - s->wait_ps : 0;
+}
+
+/* An op's own run, else what the rule is about. */
+static struct place where(const struct view *v, int rule)
+{
+    const struct op_metrics *op = v->v[rule].op;
+    if (rule == INPUT || rule == IDLE)
+        return longest_pause(v->f, rule == INPUT);
+    if (rule == BARRIERS && v->f->barrier_ps)
+        return step_with_most(v->f, barrier_ps);
+    if (rule == STRAGGLER)
+        return step_with_most(v->f, own_ps);
+    if (rule == MEMORY_BOUND || rule == COMPUTE_BOUND || rule == LOW_USE)
+        return step_with_most(v->f, busy_ps);
+    if (!op || !op->first_plane.n)
+        return (struct place){0};
+    for (uint32_t h = 0; h < v->f->nhosts; h++)
+        if (v->f->hosts[h].index == op->host)
+            return (struct place){v->f->hosts[h].name, op->first_plane, op->first_begin_ps,
+                                  op->occurrences ? op->self_ps / op->occurrences : 0};
+    return (struct place){0};
+}
+
 static bool gather(struct view *v, struct xp_arena *a)
 {
     const struct op_db *db = &v->f->stats->device;
@@ -302,11 +404,13 @@ static void judge(struct view *v)
     from_ops(v, SHUFFLE, is_shuffle);
     from_ops(v, TRANSFER, is_transfer);
     from_ops(v, REMAT, op_is_remat);
-    from_figure(v, LOOSE, &v->f->unattributed);
+    loose(v);
     from_ops(v, SPARSE, is_sparse);
     usage(v);
-    for (int i = 0; i < RULES; i++)
+    for (int i = 0; i < RULES; i++) {
         v->applies += v->v[i].state == APPLIES;
+        v->v[i].at = where(v, i);
+    }
 }
 
 /* --- the report --- */
@@ -323,6 +427,11 @@ static const struct report_column columns[] = {
     {"tool", "See", "", REPORT_COL_TEXT, false, "tool that shows it"},
     {"op", "Op", "", REPORT_COL_OP, false, "largest of the evidence"},
     {"program_id", "Program", "", REPORT_COL_TEXT, false, "of the op"},
+    {"first_host", "Host", "", REPORT_COL_TEXT, false, "where it is seen best"},
+    {"first_plane", "Plane", "", REPORT_COL_TEXT, false, "where it is seen best"},
+    {"first_begin_ps", "Begin", "ps", REPORT_COL_NUMBER, false,
+     "of the longest pause, the step with most of it, or a run of the op"},
+    {"first_duration_ps", "Lasts", "ps", REPORT_COL_NUMBER, false, "that"},
 };
 
 static const struct finding *nth(const struct view *v, uint64_t i, bool applies)
@@ -350,9 +459,15 @@ static void finding_row(void *ctx, uint64_t i, struct report_cell *c)
     c[3] = report_of_text(xp_span_str(d->rule->what));
     c[4] = d->evidence[0] ? report_of_text(xp_span_str(d->evidence)) : report_none();
     c[5] = report_of_text(xp_span_str(d->rule->fix));
-    c[6] = report_of_text(xp_span_str(d->rule->tool));
+    c[6] = report_of_text(xp_span_str(d->tool ? d->tool : d->rule->tool));
     c[7] = d->op ? report_of_text(d->op->name) : report_none();
     c[8] = d->op && d->op->program ? report_of_id(d->op->program) : report_none();
+    if (!d->at.host.n)
+        return;
+    c[9] = report_of_text(d->at.host);
+    c[10] = report_of_text(d->at.plane);
+    c[11] = report_of_i64(d->at.begin_ps);
+    c[12] = report_of_u64(d->at.duration_ps);
 }
 
 static const struct report_column quiet_columns[] = {
@@ -417,6 +532,7 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
                                           .ctx = v,
                                           .sort = "share",
                                           .descending = true});
+    report_link(r, "findings", "finding");
     report_table(r, &(struct report_rows){.id = "rules",
                                           .title = "Rules that do not apply",
                                           .columns = quiet_columns,

@@ -197,6 +197,18 @@ def test_hosts_by_steps_are_a_heat_map(served):
     assert len(rows(doc, 'cores')) == t['cores']
     mean = sum(p[3] for p in heat['points']) / len(heat['points'])
     assert mean / 1e9 == pytest.approx(t['step_time_ms']['mean'], rel=0.02)
+    host, core = t['straggler_seen'].split()[0].split('/')
+    waits = rows(doc, 'waits')  # all wait for the planted one, the most whose host it is not on
+    assert {(w['for_host'], w['for_core']) for w in waits} == {(host, '/device:' + core)} and {w['host'] for w in waits} == set(t['hosts'])
+    assert waits[-1]['host'] == host and all(w['duration'] <= w['waiting'] and 0.05 < w['share'] < 0.12 for w in waits)
+    bars = next(s for s in doc['series'] if s['id'] == 'cores')
+    assert bars['points'][0][0] == t['straggler_seen'].split()[0] and len(bars['points']) == t['cores']
+    own = {r['host'] + r['core'].replace('/device:', '/'): r for r in rows(doc, 'cores')}
+    for name, *parts in bars['points']:
+        assert sum(parts) == pytest.approx(own[name]['step_time'], abs=4)
+    cores = next(s for s in doc['series'] if s['id'] == 'map')
+    assert len(cores['points']) == t['cores'] and {p[0] for p in cores['points']} == set(range(4))
+    assert all(c['mean_time'] * c['occurrences'] <= c['self_time'] for c in rows(doc, 'collectives')) and rows(doc, 'collectives')
 
 
 @needs_data
@@ -254,6 +266,10 @@ def test_what_was_planted_is_suggested_with_its_share(served, run, rule):
         assert found[rule]['evidence'] and found[rule]['op']
     assert rule not in {r['rule'] for r in rows(report(served, 'train_v5e', 'smart_suggestion'), 'findings')}
     assert metrics(doc)['suggestions'] == len(found)
+    for r in found.values():  # each leads to where it is seen
+        assert r['first_host'] in doc['hosts'] and r['first_plane'].startswith('/device:TPU:') and r['first_duration_ps'] > 0, r
+    if rule == 'input_bound':  # a pause of the device, no longer than a step
+        assert found[rule]['first_duration_ps'] < metrics(doc)['step_time_mean']
 
 
 def test_shared_metrics_are_the_same_in_every_tool(served, root):

@@ -26,13 +26,13 @@ function rgbOf(share: number, isDark: boolean): [number, number, number] {
   return stops[i]!.map((v, k) => Math.round(v + (stops[i + 1]![k]! - v) * f)) as [number, number, number];
 }
 
-export function HeatMap({ s, onRow, onSpan }: {
-  s: Series; onRow?: (name: string) => void; onSpan?: (a: Cell | undefined, b: Cell | undefined) => void;
+export function HeatMap({ s, onRow, onSpan, first = "name" }: {
+  s: Series; first?: Order; onRow?: (name: string) => void; onSpan?: (a: Cell | undefined, b: Cell | undefined) => void;
 }) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useWidth(box, 640);
-  const order = useSignal<Order>("name");
+  const order = useSignal<Order>(first);
   const at = useSignal<{ row: number; column: number } | null>(null);
   const m = useMemo(() => matrixOf(s), [s]);
   const rows = useMemo(() => rowOrder(m, s.names, order.value), [m, order.value]);

@@ -4,7 +4,9 @@ import { Api } from "../../api/client";
 import type { Cell, Report, Table } from "../../api/report";
 import { plural } from "../../model/format";
 import { asNumber, show } from "../../model/units";
-import { elsewhere, rangeArguments, toolHref } from "../../model/toolurl";
+import { markKnown, isKnown, knownFindings } from "../../model/known";
+import { opColumns, timeOf } from "../../model/ops";
+import { elsewhere, rangeArguments, timelineHref, toolHref } from "../../model/toolurl";
 import { toolOf } from "../../model/tools";
 import { Copy } from "../../widgets/copy";
 import { Icon } from "../../widgets/icon";
@@ -36,17 +38,24 @@ export function FindingsPart({ report, s, root }: PartProps) {
   if (!t) return null;
   const at = (id: string): number => t.columns.findIndex((c) => c.id === id);
   const get = (row: readonly Cell[], id: string): string => (at(id) < 0 ? "" : text(row[at(id)]));
+  const columns = opColumns(t);
+  const known = knownFindings.value;
+  const rows = [...t.rows].sort((a, b) => Number(isKnown(known, s.run, get(a, "rule"))) - Number(isKnown(known, s.run, get(b, "rule"))));
   if (t.rows.length === 0) return <div class="empty"><h2>Nothing to suggest</h2><p>No rule that could be checked applies to this run; below is what was looked at.</p></div>;
   return (
     <section class="findings" aria-label={t.title}>
       <h2 class="unseen">{t.title}</h2>
-      {t.rows.map((row, i) => {
+      {rows.map((row) => {
         const share = at("share") < 0 ? null : row[at("share")];
         const op = get(row, "op");
         const page = toolOf(get(row, "tool"));
+        const rule = get(row, "rule");
+        const old = isKnown(known, s.run, rule);
+        const time = timeOf(row, columns, "ps");
+        const there = time && timelineHref(root, s, { ...(op ? { op, program: get(row, "program_id") } : {}), begin: time.begin, duration: time.duration, ...(time.host ? { host: time.host } : {}) });
         const seen = op ? { op, program: get(row, "program_id") } : {};
         return (
-          <article key={i} class={`finding ${get(row, "priority").toLowerCase()}`}>
+          <article key={rule} class={`finding ${get(row, "priority").toLowerCase()} ${old ? "known" : ""}`}>
             <header>
               <span class="priority">{get(row, "priority")}</span>
               <h3>{get(row, "finding")}</h3>
@@ -56,11 +65,12 @@ export function FindingsPart({ report, s, root }: PartProps) {
             {share !== null && share !== undefined && <span class="meter" aria-hidden="true"><span style={{ width: `${Math.min(100, asNumber(share) * 100)}%` }} /></span>}
             {get(row, "evidence") && <p class="ago">{get(row, "evidence")}</p>}
             <p>{get(row, "fix")}</p>
-            {page && (
-              <p class="row">
-                <a class="button" href={page.id === "trace" ? toolHref(root, page.id, s) : `${root}${page.id}${elsewhere(s, seen)}`}><Icon name={page.icon} /> Look at it: {page.label}</a>
-              </p>
-            )}
+            <p class="row">
+              {page && page.id !== "trace" && <a class="button" href={`${root}${page.id}${elsewhere(s, seen)}`}><Icon name={page.icon} /> Look at it: {page.label}</a>}
+              {there && <a class="button" href={there} title="The timeline where it is seen best"><Icon name="timeline" /> See it happen: {show(time.duration ?? 0, "ps")} on {time.host}</a>}
+              {page && page.id === "trace" && !there && <a class="button" href={toolHref(root, page.id, s)}><Icon name={page.icon} /> Look at it: {page.label}</a>}
+              <button type="button" class="link" aria-pressed={old} title="Kept in this browser; it stands last from then on" onClick={() => markKnown(s.run, rule, !old)}>{old ? "Known: forget that" : "Mark as known"}</button>
+            </p>
           </article>
         );
       })}

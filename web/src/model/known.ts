@@ -1,0 +1,37 @@
+// Findings that somebody knows of already: kept in this browser, by workload and rule.
+import { signal } from "@preact/signals";
+
+const KEY = "xprofd.known";
+const MOST = 500;
+
+/** A run without what counts it: train-2026-11-03, train_0042 -> train. */
+export function workload(run: string): string {
+  return run.replace(/(\dT|[\d_:.-])+$/, "") || run;
+}
+
+const name = (run: string, rule: string): string => `${workload(run)}\t${rule}`;
+
+function read(): ReadonlySet<string> {
+  try {
+    const got: unknown = JSON.parse(globalThis.localStorage?.getItem(KEY) ?? "[]");
+    return new Set(Array.isArray(got) ? got.filter((x): x is string => typeof x === "string").slice(-MOST) : []);
+  } catch {
+    return new Set();
+  }
+}
+
+export const knownFindings = signal<ReadonlySet<string>>(read());
+
+export const isKnown = (known: ReadonlySet<string>, run: string, rule: string): boolean => known.has(name(run, rule));
+
+export function markKnown(run: string, rule: string, on: boolean): void {
+  const next = new Set(knownFindings.peek());
+  next.delete(name(run, rule));
+  if (on) next.add(name(run, rule));
+  knownFindings.value = new Set([...next].slice(-MOST));
+  try {
+    globalThis.localStorage?.setItem(KEY, JSON.stringify([...knownFindings.value]));
+  } catch {
+    // a browser that keeps nothing forgets it with the page
+  }
+}
