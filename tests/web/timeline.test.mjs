@@ -613,8 +613,7 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     await waitFor("they change places", () => param("pin") === `${modules.line},${e.line}`);
     await page.evaluate(() => (document.querySelector(".scroller").scrollTop = 1e9));
     await page.waitForTimeout(200);
-    const { y } = await page.locator(".label.pinned").first().boundingBox();
-    assert.ok(Math.abs(y - (box.y + 28)) <= 1, "a pinned row stays where it is");
+    await waitFor("a pinned row stays where it is", async () => Math.abs((await page.locator(".label.pinned").first().boundingBox()).y - (box.y + 28)) <= 1);
     const at = ((e.begin_ps + e.duration_ps / 2 - tracks.begin_ps) / (tracks.end_ps - tracks.begin_ps)) * 0.98 + 0.01;
     const second = await page.locator(".label.pinned").nth(1).boundingBox();
     await page.mouse.click(box.x + at * box.width, second.y + 10);
@@ -821,17 +820,21 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
   test("while a profile is loading its numbers are shown, and the rows fill in", async () => {
     const { page, check, close } = await openPage(browser, server.url);
     let asked = 0;
+    let seen = false;
     await page.route("**/api/v1/tracks?**", async (route) => {
       const answer = await route.fetch().then((r) => r.json()).catch(() => null); // null: the page is gone
       if (!answer) return;
-      const loading = asked++ < 3;
+      const loading = !seen;
+      asked++;
       const planes = answer.planes.map((p, i) => (loading && i > 0 ? { ...p, state: "waiting", events: 0 } : p));
-      await route.fulfill({ json: { ...answer, planes, loading, bytes_done: loading ? 1048576 * asked : answer.bytes_total, bytes_total: 10485760, planes_done: loading ? 1 : planes.length } }).catch(() => undefined);
+      await route.fulfill({ json: { ...answer, planes, loading, bytes_done: loading ? 1048576 * Math.min(asked, 9) : answer.bytes_total, bytes_total: 10485760, planes_done: loading ? 1 : planes.length } }).catch(() => undefined);
     });
     await page.goto(trace());
     await page.waitForSelector(".loading-banner");
     assert.match(await page.locator(".loading-banner").textContent(), /\d\.\d\d MiB of 10\.0 MiB .* planes 1 of/);
+    await waitFor("it is asked for again and again", () => asked > 2);
     await page.screenshot({ path: join(shots, "loading-light.png") });
+    seen = true;
     await waitFor("loaded", async () => (await page.locator(".loading-banner").count()) === 0);
     await waitFor("drawn", async () => (await inkOf(page)).saturated > 20);
     assert.deepEqual(await check(), []);
@@ -841,17 +844,15 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
   test("leaving a view ends what it asked for", async () => {
     const { page, close } = await openPage(browser, server.url);
     const ended = [];
+    let asked = 0;
     page.on("requestfailed", (r) => ended.push(`${r.url().split("?")[0].split("/").pop()} ${r.failure()?.errorText}`));
-    await page.route("**/api/v1/window?**", async (route) => {
-      await new Promise((done) => setTimeout(done, 3000));
-      await route.continue().catch(() => {});
-    });
+    await page.route("**/api/v1/window?**", () => void asked++); // which is never answered
     await page.goto(trace());
     await page.waitForSelector(".drawing canvas");
-    await page.waitForTimeout(300);
+    await waitFor("it asks", () => asked > 0);
     await page.click(".brand");
     await page.waitForSelector(".runs a");
-    await waitFor("aborted", () => ended.includes("window net::ERR_ABORTED"), 2000);
+    await waitFor("aborted", () => ended.includes("window net::ERR_ABORTED"));
     await close();
   });
 
@@ -901,12 +902,15 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     await cdp.send("Network.enable");
     let bytes = 0;
     cdp.on("Network.loadingFinished", (e) => (bytes += e.encodedDataLength));
+    let goOn;
+    const painted = new Promise((done) => (goOn = done));
+    await page.route("**/api/v1/**", async (route) => (await painted, route.continue()));
     await page.goto(base);
+    const paint = await waitFor("it paints before anything is answered", () => page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime));
+    goOn();
     await page.waitForSelector(".runs a");
-    const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
     console.log(`# first page: ${bytes} bytes, first paint after ${Math.round(paint)} ms`);
     assert.ok(bytes < 100_000);
-    assert.ok(paint < 1500, `${paint} ms`);
     assert.deepEqual(await check(), []);
     await close();
   });
