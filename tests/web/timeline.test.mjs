@@ -203,8 +203,19 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     await page.screenshot({ path: join(shots, "beside-light.png") });
     await page.click(".beside-head button:has-text('Align')");
     await waitFor("aligned", () => /^worker-0@-?\d+$/.test(beside()) && beside() !== "worker-0@1500000");
+    const param = (name) => new URL(page.url()).searchParams.get(name);
+    await page.keyboard.press("p");
+    await waitFor("a row of the second is pinned", () => /^\d+$/.test(param("pin.1")) && /^\d+$/.test(param("sel.1")) && param("pin") === null);
+    await page.locator("section.beside").nth(1).locator(".plane").first().click();
+    await waitFor("a group of it is folded", () => param("fold.1") !== null);
+    const there = page.url();
     await page.reload();
     await waitFor("both are back", async () => (await canvas.count()) === 2 && /worker-0@/.test(beside()));
+    const second = page.locator("section.beside").nth(1);
+    await waitFor("with the row and the group", async () => (await second.locator(".label.pinned").count()) === 1 && (await second.locator(".plane[aria-expanded=false]").count()) > 0);
+    assert.equal(page.url(), there);
+    await page.goBack();
+    await waitFor("the fold is undone", async () => param("fold.1") === null && (await second.locator(".plane[aria-expanded=false]").count()) === 0);
     await page.click("[aria-label^='Close worker-0']");
     await waitFor("one is left", async () => beside() === null && (await canvas.count()) === 1);
     assert.deepEqual(await check(), []);
@@ -489,7 +500,7 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
   test("an address restores window, selection, area, search and folding", async () => {
     const e = await target();
     const fold = tracks.planes.find((p) => p.plane !== e.plane && p.events > 0).plane;
-    const query = `${around(e)}&sel=${e.id}&a=${e.begin_ps}..${e.begin_ps + e.duration_ps}&ar=${e.line}&q=copy&fold=${fold}`;
+    const query = `${around(e)}&q=copy&sel=${e.id}&a=${e.begin_ps}..${e.begin_ps + e.duration_ps}&ar=${e.line}&fold=${fold}`;
     const { page, check, close } = await open(trace(query));
     await page.waitForSelector(".tabs");
     assert.equal(page.url(), trace(query));

@@ -1,15 +1,30 @@
 import { expect, test } from "vitest";
-import { emptyTrace, formatRows, formatTrace, parseRows, parseTrace, type TraceUrl } from "../src/model/url";
+import { emptyOwn, emptyTrace, formatRows, formatTrace, parseRows, parseTrace, type TraceUrl } from "../src/model/url";
 
 const full: TraceUrl = {
   run: "2026 run/1", host: "worker-0", t: { t0: -5n, t1: 9007199254740993n }, sel: "18446744073709551615",
   area: { t0: 1n, t1: 2n, rows: "0,3,7-12" }, q: 'name:"all reduce" -x', folded: [2, 0], flat: [5], top: 17, find: "tpu:0 ops",
-  pins: [9, 3], hide: [4, 5], measured: { t0: 5n, t1: 9n }, marks: [{ at: 7n, note: "a, b~c & d=é%" }, { at: -1n, note: "" }], off: ["copy", "idle"], curves: [{ line: 2, stat: "bytes, in use~" }], beside: [{ run: "a,b@c", host: "w@1,2", shift: -5n }, { run: "", host: "é%", shift: 0n }], strip: true, flame: true,
+  pins: [9, 3], hide: [4, 5], measured: { t0: 5n, t1: 9n }, marks: [{ at: 7n, note: "a, b~c & d=é%" }, { at: -1n, note: "" }], off: ["copy", "idle"], curves: [{ line: 2, stat: "bytes, in use~" }], beside: [
+    {
+      run: "a,b@c", host: "w@1,2", shift: -5n,
+      own: {
+        sel: "12", area: { t0: -3n, t1: 4n, rows: "" }, folded: [1], flat: [2, 3], top: 8, find: "tpu & co", pins: [7, 1], hide: [0], curves: [{ line: 1, stat: "a=b&c" }],
+      },
+    },
+    { run: "", host: "é%", shift: 0n, own: { ...emptyOwn, pins: [4], top: 2 } },
+  ], strip: true, flame: true,
 };
 
 test("everything that changes the picture comes back from the address", () => {
   expect(parseTrace(formatTrace(full))).toEqual({ ...full, folded: [0, 2] });
   expect(parseTrace(formatTrace({ ...emptyTrace, run: "r" }))).toEqual({ ...emptyTrace, run: "r" });
+});
+
+test("what a timeline beside has for itself is its own by number, and the first one's is not mixed with it", () => {
+  const s = parseTrace("?run=r&fold=1&with=x,h@0,g@-5@q&fold.1=2&pin.2=9,3&top.2=7&sel.3=1&hide.2=bad");
+  expect([s.folded, s.pins]).toEqual([[1], []]);
+  expect(s.beside.map((b) => [b.host, b.own])).toEqual([["h", { ...emptyOwn, folded: [2] }], ["g", { ...emptyOwn, pins: [9, 3], top: 7 }]]);
+  expect(formatTrace(s)).toBe("?run=r&fold=1&with=h@0,g@-5@q&fold.1=2&top.2=7&pin.2=9,3");
 });
 
 test("the address is short and readable", () => {

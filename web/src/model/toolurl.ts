@@ -20,12 +20,14 @@ export interface ToolUrl {
 
 const KNOWN = new Set(["run", "host", "op", "program", "t", "range", "steps", "q", "sort"]);
 /** What the timeline keeps in its address and no tool wants. */
-const TIMELINE_ONLY = new Set(["sel", "a", "ar", "as", "off", "fold", "flat", "top", "find", "pin", "hide", "m", "bm"]);
+const TIMELINE_ONLY = new Set(["sel", "a", "ar", "as", "off", "fold", "flat", "top", "find", "pin", "hide", "m", "bm", "curve", "with", "strip"]);
+/** Likewise of timelines beside it: fold.1 */
+const BESIDE = /^(sel|a|ar|fold|flat|top|find|pin|hide|curve)\.\d$/;
 
 export function parseTool(search: string): ToolUrl {
   const p = new URLSearchParams(search);
   const args: Record<string, string> = {};
-  for (const [k, v] of p) if (!KNOWN.has(k) && !TIMELINE_ONLY.has(k)) args[k] = v;
+  for (const [k, v] of p) if (!KNOWN.has(k) && !TIMELINE_ONLY.has(k) && !BESIDE.test(k)) args[k] = v;
   const get = (k: string): string => p.get(k) ?? "";
   return {
     run: get("run"), hosts: p.getAll("host").filter(Boolean), op: get("op"), program: get("program"),

@@ -6,23 +6,27 @@ export interface Area extends Range {
   rows: string; // "" is all, else as in the API: 0,3,7-12
 }
 
-export interface TraceUrl {
-  run: string;
-  host: string; // "": the only one, or the first
-  t: Range | null; // null: the whole session
+/** What each timeline has for itself, also one beside another. */
+export interface Own {
   sel: string;
   area: Area | null;
-  q: string;
   folded: number[]; // planes whose folding differs from the usual
   flat: number[]; // lines drawn in one row
   top: number | null; // first line in sight
   find: string; // rows that are looked for
   pins: number[]; // lines above the others, in their order
   hide: number[];
+  curves: Curve[]; // values of events that are drawn
+}
+
+export interface TraceUrl extends Own {
+  run: string;
+  host: string; // "": the only one, or the first
+  t: Range | null; // null: the whole session
+  q: string;
   measured: Range | null;
   marks: Mark[];
   off: Category[]; // kinds of work that stand back
-  curves: Curve[]; // values of events that are drawn
   beside: Beside[]; // other hosts and runs, at the same time
   strip: boolean; // all devices of the run are shown
   flame: boolean; // the area is shown as a flame graph
@@ -39,17 +43,20 @@ export interface Beside {
   run: string; // "": the same
   host: string; // "": the only one
   shift: bigint;
+  own: Own;
 }
 
 export const BESIDE_MAX = 3;
 
-function parseBeside(text: string | null): Beside[] {
+export const emptyOwn: Own = { sel: "", area: null, folded: [], flat: [], top: null, find: "", pins: [], hide: [], curves: [] };
+
+function parseBeside(p: URLSearchParams): Beside[] {
   const out: Beside[] = [];
-  for (const part of (text ?? "").split(",")) {
+  for (const part of (p.get("with") ?? "").split(",")) {
     const m = /^([^@]*)@(-?\d{1,19})(?:@([^@]*))?$/.exec(part);
     if (!m || out.length === BESIDE_MAX) continue;
     try {
-      out.push({ host: decodeURIComponent(m[1]!), shift: BigInt(m[2]!), run: decodeURIComponent(m[3] ?? "") });
+      out.push({ host: decodeURIComponent(m[1]!), shift: BigInt(m[2]!), run: decodeURIComponent(m[3] ?? ""), own: parseOwn(p, `.${out.length + 1}`) });
     } catch {
       // a name that is none
     }
@@ -68,8 +75,7 @@ export interface Mark {
 }
 
 export const emptyTrace: TraceUrl = {
-  run: "", host: "", t: null, sel: "", area: null, q: "", folded: [], flat: [], top: null, find: "",
-  pins: [], hide: [], measured: null, marks: [], off: [], curves: [], beside: [], strip: false, flame: false,
+  ...emptyOwn, run: "", host: "", t: null, q: "", measured: null, marks: [], off: [], beside: [], strip: false, flame: false,
 };
 
 export function parseRange(text: string | null): Range | null {
@@ -141,29 +147,37 @@ function parseCurves(text: string | null): Curve[] {
   return out;
 }
 
+/** Parameters with what is behind their names: .1 is the first timeline beside. */
+function parseOwn(p: URLSearchParams, behind: string): Own {
+  const get = (name: string): string | null => p.get(name + behind);
+  const a = parseRange(get("a"));
+  const sel = get("sel") ?? "";
+  const top = get("top");
+  return {
+    sel: /^\d{1,20}$/.test(sel) ? sel : "",
+    area: a && { ...a, rows: formatRows(parseRows(get("ar"))) },
+    folded: parseRows(get("fold")),
+    flat: parseRows(get("flat")),
+    top: top && /^\d{1,9}$/.test(top) ? Number(top) : null,
+    find: get("find") ?? "",
+    pins: [...new Set((get("pin") ?? "").split(",").filter((n) => /^\d{1,9}$/.test(n)).map(Number))].slice(0, 100),
+    hide: parseRows(get("hide")),
+    curves: parseCurves(get("curve")),
+  };
+}
+
 export function parseTrace(search: string): TraceUrl {
   const p = new URLSearchParams(search);
-  const a = parseRange(p.get("a"));
-  const sel = p.get("sel") ?? "";
-  const top = p.get("top");
   return {
+    ...parseOwn(p, ""),
     run: p.get("run") ?? "",
     host: p.get("host") ?? "",
     t: parseRange(p.get("t")),
-    sel: /^\d{1,20}$/.test(sel) ? sel : "",
-    area: a && { ...a, rows: formatRows(parseRows(p.get("ar"))) },
     q: p.get("q") ?? "",
-    folded: parseRows(p.get("fold")),
-    flat: parseRows(p.get("flat")),
-    top: top && /^\d{1,9}$/.test(top) ? Number(top) : null,
-    find: p.get("find") ?? "",
-    pins: [...new Set((p.get("pin") ?? "").split(",").filter((n) => /^\d{1,9}$/.test(n)).map(Number))].slice(0, 100),
-    hide: parseRows(p.get("hide")),
     measured: parseRange(p.get("m")),
     marks: parseMarks(p.get("bm")),
     off: categories.map((c) => c.id).filter((c) => (p.get("off") ?? "").split(",").includes(c)),
-    curves: parseCurves(p.get("curve")),
-    beside: parseBeside(p.get("with")),
+    beside: parseBeside(p),
     strip: p.get("strip") === "1",
     flame: p.get("as") === "flame",
   };
@@ -174,27 +188,32 @@ function encode(text: string): string {
   return encodeURIComponent(text).replace(/%(2C|3A|2F|40)/g, (c) => decodeURIComponent(c));
 }
 
+export function formatOwn(s: Own, behind = ""): string[] {
+  const parts: [name: string, value: string][] = [];
+  if (s.sel) parts.push(["sel", s.sel]);
+  if (s.area) parts.push(["a", `${s.area.t0}..${s.area.t1}`]);
+  if (s.area?.rows) parts.push(["ar", s.area.rows]);
+  if (s.folded.length) parts.push(["fold", formatRows(s.folded)]);
+  if (s.flat.length) parts.push(["flat", formatRows(s.flat)]);
+  if (s.top !== null) parts.push(["top", String(s.top)]);
+  if (s.find) parts.push(["find", encode(s.find)]);
+  if (s.pins.length) parts.push(["pin", s.pins.join(",")]);
+  if (s.hide.length) parts.push(["hide", formatRows(s.hide)]);
+  if (s.curves.length) parts.push(["curve", encode(s.curves.map((c) => `${c.line}~${encodeURIComponent(c.stat)}`).join(","))]);
+  return parts.map(([name, value]) => `${name}${behind}=${value}`);
+}
+
 export function formatTrace(s: TraceUrl): string {
   const parts: string[] = [`run=${encode(s.run)}`];
   if (s.host) parts.push(`host=${encode(s.host)}`);
   if (s.t) parts.push(`t=${s.t.t0}..${s.t.t1}`);
-  if (s.sel) parts.push(`sel=${s.sel}`);
-  if (s.area) {
-    parts.push(`a=${s.area.t0}..${s.area.t1}`);
-    if (s.area.rows) parts.push(`ar=${s.area.rows}`);
-    if (s.flame) parts.push("as=flame");
-  }
   if (s.q) parts.push(`q=${encode(s.q)}`);
-  if (s.folded.length) parts.push(`fold=${formatRows(s.folded)}`);
-  if (s.flat.length) parts.push(`flat=${formatRows(s.flat)}`);
-  if (s.top !== null) parts.push(`top=${s.top}`);
-  if (s.find) parts.push(`find=${encode(s.find)}`);
-  if (s.pins.length) parts.push(`pin=${s.pins.join(",")}`);
-  if (s.hide.length) parts.push(`hide=${formatRows(s.hide)}`);
+  parts.push(...formatOwn(s));
+  if (s.area && s.flame) parts.push("as=flame");
   if (s.off.length) parts.push(`off=${categories.map((c) => c.id).filter((c) => s.off.includes(c)).join(",")}`);
   if (s.beside.length) parts.push(`with=${encode(formatBeside(s.beside))}`);
+  s.beside.forEach((b, i) => parts.push(...formatOwn(b.own, `.${i + 1}`)));
   if (s.strip) parts.push("strip=1");
-  if (s.curves.length) parts.push(`curve=${encode(s.curves.map((c) => `${c.line}~${encodeURIComponent(c.stat)}`).join(","))}`);
   if (s.measured) parts.push(`m=${s.measured.t0}..${s.measured.t1}`);
   if (s.marks.length) parts.push(`bm=${encodeURIComponent(formatMarks(s.marks)).replace(/%(2C|7E)/g, (c) => decodeURIComponent(c))}`);
   return `?${parts.join("&")}`;

@@ -135,7 +135,7 @@ function Choice({ trace }: { trace: Trace }) {
       <p class="none">{full ? "Four timelines are the most." : said.value || "It moves and zooms with this one."}</p>
       <button
         type="button" class="button" disabled={full || !host.value}
-        onClick={() => trace.addBeside({ run: run.value === trace.who.run ? "" : run.value, host: host.value, shift: 0n })}
+        onClick={() => trace.addBeside({ run: run.value === trace.who.run ? "" : run.value, host: host.value })}
       >
         Show beside this one
       </button>

@@ -79,7 +79,9 @@ function TraceOf({ api, run, host, info }: { api: Api; run: string; host: string
   const input = useRef<HTMLInputElement>(null);
 
   useEffect(() => {
-    trace.start(parseTrace(window.location.search));
+    trace.apply(parseTrace(window.location.search));
+    trace.start();
+    if (!trace.event.id.peek()) used.value = trace.beside.peek().find((b) => b.event.id.peek()) ?? trace;
     const unsync = syncAddress(trace);
     const now = (): Trace => (trace.beside.peek().includes(used.peek()) ? used.peek() : trace);
     const over = (): Pointer | null => (pointer.current.of === now() ? pointer.current.value : null);

@@ -14,7 +14,9 @@ import { parseLasting, parseQuery, type Lasting } from "../../model/query";
 import { Slabs, type Slab } from "../../model/slabs";
 import { timestamp } from "../../model/format";
 import { palette } from "../../model/theme";
-import { formatRows, BESIDE_MAX, type Area, type Beside, type Curve, type Mark as Bookmark, type TraceUrl } from "../../model/url";
+import {
+  emptyOwn, formatOwn, formatRows, BESIDE_MAX, type Area, type Beside, type Curve, type Mark as Bookmark, type Own, type TraceUrl,
+} from "../../model/url";
 import {
   clampView, deeper, endOf, fitView, panView, revealView, sameView, shiftRange, shiftView, timeAt, unionOf, wholeView, zoomView,
   type Range, type View,
@@ -90,8 +92,7 @@ export class Trace {
   readonly base: ReadonlySignal<string>; // what the ruler counts from
   readonly rows;
   readonly inSight;
-  /** Set before a discrete step, so that the address gets an entry of its own. */
-  step = false;
+  private stepped = false;
 
   private wantTop: number | null = null; // line to scroll to once rows are there
   private wantRow: number | null = null; // likewise: to be in sight
@@ -139,9 +140,17 @@ export class Trace {
     });
   }
 
-  /** null: beside another one. */
-  start(url: TraceUrl | null): void {
-    if (url) this.apply(url);
+  /** Set before a discrete step, so that the address, which is the first one's, gets an entry of its own. */
+  get step(): boolean {
+    return (this.lead ?? this).stepped;
+  }
+
+  set step(is: boolean) {
+    (this.lead ?? this).stepped = is;
+  }
+
+  /** What the address says was applied before. */
+  start(): void {
     this.undo.push(
       effect(() => this.names.setPalette(palette.value)),
       effect(() => this.names.setOff(this.off.value)),
@@ -155,7 +164,7 @@ export class Trace {
         if (loaded && this.fetcher.version.value > 0) setTimeout(() => void this.loader.derive());
       }),
     );
-    if (this.who.host || url) this.loader.start();
+    if (this.who.host || !this.lead) this.loader.start();
     else void this.firstHost();
   }
 
@@ -186,58 +195,73 @@ export class Trace {
   apply(url: TraceUrl): void {
     batch(() => {
       this.chosen.value = url.t && { t0: url.t.t0, span: Number(url.t.t1 - url.t.t0) };
-      this.folded.value = new Set(url.folded);
-      this.flat.value = new Set(url.flat);
       this.search.set(url.q, true);
-      if (url.sel !== this.event.id.peek()) this.select(url.sel, null, url.t === null ? "place" : url.top === null ? "row" : "no");
-      if (!sameArea(url.area, this.sum.area.peek())) this.setArea(url.area, false);
-      this.loader.setFind(url.find, true);
-      this.pins.value = url.pins;
-      this.hidden.value = new Set(url.hide);
+      this.applyOwn(url, url.t === null);
       this.measured.value = url.measured;
       this.marks.value = url.marks;
-      this.curves.set(url.curves);
       this.setBeside(url.beside);
       this.strip.value = url.strip;
       this.flame.value = url.flame;
       this.off.value = new Set(url.off);
-      this.wantTop = url.top;
-      if (url.top === null && !url.sel) this.scrollTop.value = 0;
     });
     this.scrollToWanted();
   }
 
+  /** place: a chosen event also says which time is in view. */
+  private applyOwn(o: Own, place: boolean): void {
+    batch(() => {
+      this.folded.value = new Set(o.folded);
+      this.flat.value = new Set(o.flat);
+      if (o.sel !== this.event.id.peek()) this.select(o.sel, null, place ? "place" : o.top === null ? "row" : "no");
+      if (!sameArea(o.area, this.sum.area.peek())) this.setArea(o.area, false);
+      this.loader.setFind(o.find, true);
+      this.pins.value = o.pins;
+      this.hidden.value = new Set(o.hide);
+      this.curves.set(o.curves);
+      this.wantTop = o.top;
+      if (o.top === null && !o.sel) this.scrollTop.value = 0;
+    });
+  }
+
   url(): TraceUrl {
-    const v = this.chosen.value;
-    const from = this.scrollTop.value + this.rows.value.pinnedHeight;
-    const top = this.scrollTop.value > 0 ? this.inSight.value.find((r) => r.line && !r.curve && !r.pinned && r.y >= from) : undefined;
+    // An event without a time would say: go there.
+    const v = this.chosen.value ?? (this.event.id.value && this.tracks.value?.loading === false ? this.view.value : null);
     return {
+      ...this.own(),
       run: this.who.run,
       host: this.who.host,
       t: v && { t0: v.t0, t1: endOf(v) },
-      sel: this.event.id.value,
-      area: this.sum.area.value,
       q: this.search.text.value,
-      folded: [...this.folded.value],
-      flat: [...this.flat.value],
-      top: top?.line?.line ?? null,
-      find: this.loader.find.value,
-      pins: [...this.pins.value],
-      hide: [...this.hidden.value],
       measured: this.measured.value,
       marks: [...this.marks.value],
       off: [...this.off.value],
-      curves: [...this.curves.list.value],
       beside: this.beside.value.map((b) => b.asBeside()),
       strip: this.strip.value,
       flame: this.flame.value && this.sum.area.value !== null,
     };
   }
 
+  private own(): Own {
+    const from = this.scrollTop.value + this.rows.value.pinnedHeight;
+    const scrolled = this.scrollTop.value > 0;
+    const top = this.inSight.value.find((r) => r.line && !r.curve && !r.pinned && r.y >= from)?.line?.line ?? null;
+    return {
+      sel: this.event.id.value,
+      area: this.sum.area.value,
+      folded: [...this.folded.value],
+      flat: [...this.flat.value],
+      top: scrolled ? top : this.wantTop,
+      find: this.loader.find.value,
+      pins: [...this.pins.value],
+      hide: [...this.hidden.value],
+      curves: [...this.curves.list.value],
+    };
+  }
+
   // --- other timelines ---
 
   asBeside(): Beside {
-    return { run: this.who.run === this.lead?.who.run ? "" : this.who.run, host: this.who.host, shift: this.shift.value };
+    return { run: this.who.run === this.lead?.who.run ? "" : this.who.run, host: this.who.host, shift: this.shift.value, own: this.own() };
   }
 
   /** Those that are there stay as they are. */
@@ -249,16 +273,20 @@ export class Trace {
       const found = at >= 0 ? old.splice(at, 1)[0]! : null;
       const trace = found ?? new Trace(this.api, { run, host: b.host }, this);
       trace.shift.value = b.shift;
+      if (formatOwn(trace.own()).join() !== formatOwn(b.own).join()) {
+        trace.applyOwn(b.own, false);
+        trace.scrollToWanted();
+      }
       return { trace, fresh: !found };
     });
     if (old.length || next.some((n) => n.fresh)) this.beside.value = next.map((n) => n.trace);
-    for (const n of next) if (n.fresh) n.trace.start(null);
+    for (const n of next) if (n.fresh) n.trace.start();
     for (const t of old) t.stop();
   }
 
-  addBeside(b: Beside): void {
+  addBeside(which: Pick<Beside, "run" | "host">): void {
     this.step = true;
-    this.setBeside([...this.beside.peek().map((t) => t.asBeside()), b].slice(-BESIDE_MAX));
+    this.setBeside([...this.beside.peek().map((t) => t.asBeside()), { ...which, shift: 0n, own: emptyOwn }].slice(-BESIDE_MAX));
   }
 
   /** So much later from now on. */
@@ -376,8 +404,9 @@ export class Trace {
     this.scrollTop.value = Math.round(Math.min(max, Math.max(0, this.scrollTop.peek() + dy)));
   }
 
-  private scrollToLine(line: number, lane: number): void {
-    this.unfoldLine(line);
+  /** unfold: also when its group is folded, which an address may have asked for. */
+  private scrollToLine(line: number, lane: number, unfold = true): void {
+    if (unfold) this.unfoldLine(line);
     const row = this.rows.peek().byLine.get(line);
     const { height } = this.size.peek();
     if (!row || height === 0) {
@@ -399,20 +428,20 @@ export class Trace {
     const m = this.event.mark.peek();
     const row = m && this.rows.peek().byLine.get(m.line);
     const top = this.scrollTop.peek();
-    if (row && was.height > next.height && row.y >= top && row.y < top + was.height) this.scrollToLine(m.line, m.lane);
+    if (row && was.height > next.height && row.y >= top && row.y < top + was.height) this.scrollToLine(m.line, m.lane, false);
   }
 
   private unfoldLine(line: number): void {
     const plane = this.tracks.peek()?.planes.find((p) => p.lines.some((l) => l.line === line));
     const heading = plane && this.rows.peek().rows.find((r) => r.plane === plane && !r.line);
-    if (heading?.folded) this.toggleFold(plane!.plane);
+    if (heading?.folded) this.toggleFold(plane!.plane, false);
   }
 
   scrollToWanted(): void {
     if (this.size.peek().height === 0) return;
     const row = this.wantRow;
     this.wantRow = null;
-    if (row !== null && this.wantTop === null && this.rows.peek().byLine.has(row)) this.scrollToLine(row, 0);
+    if (row !== null && this.wantTop === null && this.rows.peek().byLine.has(row)) this.scrollToLine(row, 0, false);
     this.scrollToTop();
   }
 
@@ -424,7 +453,7 @@ export class Trace {
     if (!was || was === now) return;
     const m = this.event.mark.peek();
     const inSight = (r: Row | undefined): boolean => r !== undefined && r.y >= top && r.y < top + this.size.peek().height;
-    if (m && inSight(was.byLine.get(m.line))) return this.scrollToLine(m.line, m.lane);
+    if (m && inSight(was.byLine.get(m.line))) return this.scrollToLine(m.line, m.lane, false);
     const first = top > 0 ? was.rows.find((r) => r.line && !r.curve && inSight(r)) : undefined;
     const there = first && now.byLine.get(first.line!.line);
     if (first && there && !there.pinned) this.scrollBy(there.y - first.y);
@@ -444,7 +473,8 @@ export class Trace {
     this.loader.setFind(text);
   }
 
-  toggleFold(plane: number): void {
+  toggleFold(plane: number, step = true): void {
+    if (step) this.step = true;
     this.folded.value = toggled(this.folded.peek(), plane);
     this.scrollBy(0);
   }
@@ -579,11 +609,13 @@ export class Trace {
   }
 
   toggleFlat(line: number): void {
+    this.step = true;
     this.flat.value = toggled(this.flat.peek(), line);
     this.scrollBy(0);
   }
 
   foldAll(fold: boolean): void {
+    this.step = true;
     const next = new Set<number>();
     for (const { plane } of this.rows.peek().rows.filter((r) => !r.line))
       if (foldedByDefault(plane) !== fold) next.add(plane.plane);
@@ -676,7 +708,7 @@ export class Trace {
     if (this.revealLater) return;
     const width = this.size.peek().width || 1000;
     if (!rowOnly) this.setView(revealView(this.view.peek(), { t0: m.begin, t1: m.end }, this.bounds.peek(), width), false);
-    this.scrollToLine(m.line, m.lane);
+    this.scrollToLine(m.line, m.lane, !rowOnly);
   }
 
   /** `.` and `,` */
