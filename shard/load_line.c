@@ -181,24 +181,42 @@ static uint32_t stray_name(struct line_job *j, int64_t id)
     return j->stray;
 }
 
-/* Interning takes a lock and a strong hash; the few strings that an event's stats repeat are found
- * here. The bytes in the pool outlive the load. */
-static uint32_t text_id(struct hand *h, struct xp_span s)
+static inline uint64_t mix_word(uint64_t mix, uint64_t word)
+{
+    mix = (mix ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return mix ^ mix >> 32;
+}
+
+static inline uint64_t text_mix(struct xp_span s)
 {
     uint64_t mix = s.n, word = 0;
-    for (size_t i = 0; i < s.n; i += 8) {
-        memcpy(&word, s.p + i, s.n - i < 8 ? s.n - i : 8);
-        mix = (mix ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        mix ^= mix >> 32;
+    if (s.n < 8) {
+        for (size_t i = 0; i < s.n; i++)
+            word = word << 8 | s.p[i];
+        return mix_word(mix, word);
     }
-    struct known_text *k = &h->texts[mix % LINE_TEXTS];
-    if (!k->text.p || !xp_span_eq(k->text, s)) {
-        uint32_t id = part_intern(h->load->part, s);
-        if (id == XP_STRPOOL_FULL)
-            return id;
+    for (size_t i = 0; i < s.n - 8; i += 8) {
+        memcpy(&word, s.p + i, 8);
+        mix = mix_word(mix, word);
+    }
+    memcpy(&word, s.p + s.n - 8, 8);
+    return mix_word(mix, word);
+}
+
+/* Interning takes a lock and a strong hash; the few strings that an event's stats repeat are found
+ * here, if they are UTF-8: then that need not be looked at again. The bytes in the pool outlive the
+ * load. */
+static uint32_t text_id(struct hand *h, struct xp_span s, uint64_t at)
+{
+    struct known_text *k = &h->texts[text_mix(s) % LINE_TEXTS];
+    if (k->text.p && xp_span_eq(k->text, s))
+        return k->id;
+    uint32_t id = part_intern(h->load->part, s);
+    if (!xp_utf8_valid(s))
+        load_check_utf8(h->load, s, at);
+    else if (id != XP_STRPOOL_FULL)
         *k = (struct known_text){part_str(h->load->part, id), id};
-    }
-    return k->id;
+    return id;
 }
 
 static bool side_value(struct hand *h, const struct xspace_stat *s, uint64_t at,
@@ -217,9 +235,8 @@ static bool side_value(struct hand *h, const struct xspace_stat *s, uint64_t at,
         out->type = SIDE_DOUBLE;
         return true;
     case XSPACE_STR:
-        load_check_utf8(h->load, s->bytes, at);
         out->type = SIDE_STR;
-        out->num = s->bytes.n ? text_id(h, s->bytes) : 0;
+        out->num = s->bytes.n ? text_id(h, s->bytes, at) : 0;
         return true;
     case XSPACE_REF: {
         uint32_t i = idmap_get(&pj->stats, (int64_t)s->num);
@@ -332,7 +349,7 @@ static bool take_memory(struct hand *h, const struct xspace_stat *s, int stat, u
     case MEMORY_INDEX_ON_HOST:
     case MEMORY_DEVICE_ORDINAL:
         snprintf(digits, sizeof digits, "%lld", (long long)number);
-        row->allocator = text_id(h, xp_span_str(digits));
+        row->allocator = text_id(h, xp_span_str(digits), at);
         return row->allocator != XP_STRPOOL_FULL;
     default:
         take_number(row, stat, number);
@@ -416,6 +433,8 @@ static inline bool look_at_stats(struct hand *h, const struct xspace_event *ev,
 {
     const uint8_t *end = ev->body.p + ev->body.n;
     struct device_time dev;
+    if (!h->line.device && ev->stats == ev->body.n) /* most, when times on the device stay there */
+        return true;
     if (h->line.device && device_pair(ev, pj->kinds, &dev))
         return device_keep(h, ev, &dev);
     dev.has = 0;
@@ -489,6 +508,8 @@ static enum xp_status on_line_end(void *ctx, const struct xspace_line *l)
     return line->name == XP_STRPOOL_FULL || line->display_name == XP_STRPOOL_FULL ? XP_BUSY : XP_OK;
 }
 
+_Static_assert(STAT_NOT_KEPT == XSPACE_DULL, "a plane's kinds tell the decoder what is not kept");
+
 static const struct xspace_sink line_sink = {.on_events = on_events, .on_line_end = on_line_end};
 
 static void line_open(struct hand *h, struct part_line *line)
@@ -510,6 +531,7 @@ static void line_open(struct hand *h, struct part_line *line)
     j->runs = (struct part_line){0};
     j->runs_cap = j->nchunk = 0;
     xspace_decoder_init(h->dec, &line_sink, h, XSPACE_AT_LINE, line->at, line->len);
+    xspace_decoder_dull(h->dec, h->pj->kinds);
     h->pos = line->at;
     h->end = line->at + line->len;
     h->open = true;

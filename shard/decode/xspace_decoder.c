@@ -47,6 +47,56 @@ static const uint8_t *next_field(const uint8_t *p, const uint8_t *end, struct xs
     return q;
 }
 
+/* --- numbers --- */
+
+#if defined(__x86_64__)
+#define HAS_PEXT 1
+#define PEXT_TARGET __attribute__((target("bmi,bmi2")))
+
+/* As assembler, so that one inline function is of use to functions of either target. */
+static inline uint64_t pext(uint64_t x, uint64_t mask)
+{
+    uint64_t v;
+    __asm__("pextq %2, %1, %0" : "=r"(v) : "r"(x), "r"(mask));
+    return v;
+}
+
+/* AMD's older CPUs have the instruction, in microcode: it takes them longer than what it saves. */
+static bool pext_is_fast(void)
+{
+    return __builtin_cpu_supports("bmi2") && !__builtin_cpu_is("znver1") &&
+           !__builtin_cpu_is("znver2") && !__builtin_cpu_is("bdver4");
+}
+#else
+#define HAS_PEXT 0
+#define pext(x, mask) 0
+#define pext_is_fast() false
+#endif
+
+#define ALWAYS static inline __attribute__((always_inline))
+
+/* A varint of up to 8 bytes without a branch on its length; 8 bytes must be readable. Returns
+ * NULL for a longer one. Loops over bytes cost a misprediction for nearly every time and duration,
+ * which is most of what an event costs. */
+ALWAYS const uint8_t *varint8(const uint8_t *p, uint64_t *v, bool fast)
+{
+    const uint64_t sevens = UINT64_C(0x7f7f7f7f7f7f7f7f);
+    uint64_t x;
+    memcpy(&x, p, 8);
+    uint64_t stop = ~x & ~sevens;
+    if (__builtin_expect(!stop, 0))
+        return NULL;
+    if (fast) {
+        *v = pext(x, (stop ^ (stop - 1)) & sevens);
+    } else {
+        x &= (stop ^ (stop - 1)) & sevens;
+        x = (x & UINT64_C(0x007f007f007f007f)) | (x & UINT64_C(0x7f007f007f007f00)) >> 1;
+        x = (x & UINT64_C(0x00003fff00003fff)) | (x & UINT64_C(0x3fff00003fff0000)) >> 2;
+        *v = (x & UINT64_C(0x0fffffff)) | (x & UINT64_C(0x0fffffff00000000)) >> 4;
+    }
+    return p + (__builtin_ctzll(stop) >> 3) + 1;
+}
+
 /* --- stats --- */
 
 static const struct {
@@ -79,13 +129,24 @@ static bool stat_parse(struct xp_span body, struct xspace_stat *s)
     return p == end;
 }
 
+/* A varint that ends by `end`; `limit` is as far as may be read. */
+static inline const uint8_t *varint_by(const uint8_t *p, const uint8_t *end, const uint8_t *limit,
+                                       uint64_t *v)
+{
+    const uint8_t *q = limit - p >= 8 ? varint8(p, v, false) : NULL;
+    return !q ? xp_varint_read(p, end, v) : q <= end ? q : NULL;
+}
+
 /* A stat as writers write it: id, then one value, and no more. */
-static inline bool stat_fast(const uint8_t *p, const uint8_t *end, struct xspace_stat *s)
+static inline bool stat_fast(const uint8_t *p, const uint8_t *end, const uint8_t *limit,
+                             struct xspace_stat *s)
 {
     if (end - p < 4 || end - p >= 0x80 || *p != 0x08)
         return false;
-    uint64_t v;
-    if (!(p = xp_varint_read(p + 1, end, &v)) || p == end)
+    uint64_t v = p[1];
+    if (v < 0x80)
+        p += 2;
+    else if (!(p = xp_varint_read(p + 1, end, &v)) || p == end)
         return false;
     s->metadata_id = (int64_t)v;
     uint8_t tag = *p++;
@@ -100,7 +161,7 @@ static inline bool stat_fast(const uint8_t *p, const uint8_t *end, struct xspace
         memcpy(&s->num, p, 8);
         return true;
     }
-    if (!(p = xp_varint_read(p, end, &v)))
+    if (!(p = varint_by(p, end, limit, &v)))
         return false;
     s->num = v;
     if (wire == XP_PB_VARINT)
@@ -118,7 +179,7 @@ bool xspace_stats_next(struct xspace_stats *it, struct xspace_stat *stat)
     if (it->end - it->p > 2 && it->p[0] == tag && it->p[1] < 0x80 &&
         it->p[1] <= it->end - it->p - 2) {
         const uint8_t *body = it->p + 2, *after = body + it->p[1];
-        if (stat_fast(body, after, stat)) {
+        if (stat_fast(body, after, it->end, stat)) {
             it->p = after;
             return true;
         }
@@ -184,57 +245,54 @@ static bool event_parse(struct xspace_event *ev, const uint8_t *p, const uint8_t
     return p == end;
 }
 
-/* A varint of up to 8 bytes without a branch on its length; 8 bytes must be readable. Returns
- * NULL for a longer one. Loops over bytes cost a misprediction for nearly every time and duration,
- * which is most of what an event costs. */
-static inline const uint8_t *varint8(const uint8_t *p, uint64_t *v)
-{
-    uint64_t x;
-    memcpy(&x, p, 8);
-    uint64_t stop = ~x & UINT64_C(0x8080808080808080);
-    if (__builtin_expect(!stop, 0))
-        return NULL;
-    x &= (stop ^ (stop - 1)) & UINT64_C(0x7f7f7f7f7f7f7f7f);
-    x = (x & UINT64_C(0x007f007f007f007f)) | (x & UINT64_C(0x7f007f007f007f00)) >> 1;
-    x = (x & UINT64_C(0x00003fff00003fff)) | (x & UINT64_C(0x3fff00003fff0000)) >> 2;
-    *v = (x & UINT64_C(0x0fffffff)) | (x & UINT64_C(0x0fffffff00000000)) >> 4;
-    return p + (__builtin_ctzll(stop) >> 3) + 1;
-}
-
 /* The same, for numbers that mostly take one byte or two. */
-static inline const uint8_t *varint_small(const uint8_t *p, uint64_t *v)
+ALWAYS const uint8_t *varint_small(const uint8_t *p, uint64_t *v, bool fast)
 {
     uint16_t x;
     memcpy(&x, p, 2);
     if (__builtin_expect((x & 0x8080) == 0x8080, 0))
-        return varint8(p, v);
+        return varint8(p, v, fast);
     unsigned two = x >> 7 & 1;
     *v = (x & 0x7fu) | ((x >> 1 & 0x3f80u) & (0u - two));
     return p + 1 + two;
 }
 
+/* Is the stat whose first bytes these are one that nobody asks about? 22 len 08 id, as writers put
+ * it; little-endian. */
+static inline bool stat_dull(uint32_t head, uint64_t len, const uint8_t *dull)
+{
+    return (head & 0x80ff80ff) == 0x00080022 && len >= 2 && dull[head >> 24] == XSPACE_DULL;
+}
+
 /* The order all writers use: 1, 2, 3, then stats. False: not so, event_parse decides. Up to 8
  * bytes behind end must be readable. */
-static inline bool event_fast(struct xspace_event *ev, const uint8_t *p, const uint8_t *end)
+ALWAYS bool event_fast(struct xspace_event *ev, const uint8_t *p, const uint8_t *end,
+                       const uint8_t *dull, bool fast)
 {
     const uint8_t *begin = p;
     uint64_t id = 0, offset = 0, duration = 0;
-    if (p < end && *p == 0x08 && !(p = varint_small(p + 1, &id)))
+    if (p < end && *p == 0x08 && !(p = varint_small(p + 1, &id, fast)))
         return false;
-    if (p < end && *p == 0x10 && !(p = varint8(p + 1, &offset)))
+    if (p < end && *p == 0x10 && !(p = varint8(p + 1, &offset, fast)))
         return false;
-    if (p < end && *p == 0x18 && !(p = varint8(p + 1, &duration)))
+    if (p < end && *p == 0x18 && !(p = varint8(p + 1, &duration, fast)))
         return false;
-    ev->stats = (uint32_t)(p - begin);
+    const uint8_t *stats = p;
     while (p < end && *p == 0x22) {
-        uint64_t len = p[1];
+        uint32_t head;
+        memcpy(&head, p, sizeof head);
+        uint64_t len = head >> 8 & 0xff;
+        bool next = p == stats && dull; /* so far all were */
         p += 2;
-        if (len >= 0x80 && !(p = varint8(p - 1, &len)))
+        if (len >= 0x80 && !(p = varint8(p - 1, &len, fast)))
             return false;
         if (len > (uint64_t)(end - p))
             return false;
         p += len;
+        if (next && stat_dull(head, len, dull))
+            stats = p;
     }
+    ev->stats = (uint32_t)(stats - begin);
     ev->metadata_id = (int64_t)id;
     ev->offset_ps = (int64_t)offset;
     ev->duration_ps = (int64_t)duration;
@@ -684,8 +742,8 @@ static enum xp_status step(struct xspace_decoder *d, const uint8_t *p, const uin
 
 /* Events one after the other, each whole in [p, end) with room to read past it. Returns how far it
  * came; what stops it is step's to judge. */
-static const uint8_t *events_fast(struct xspace_decoder *d, const uint8_t *p, const uint8_t *end,
-                                  enum xp_status *st)
+ALWAYS const uint8_t *events_run(struct xspace_decoder *d, const uint8_t *p, const uint8_t *end,
+                                 enum xp_status *st, bool fast)
 {
     const uint8_t *stop = end - 24;
     uint64_t left = top(d)->end - d->pos;
@@ -698,12 +756,12 @@ static const uint8_t *events_fast(struct xspace_decoder *d, const uint8_t *p, co
     while (p < stop && *p == 0x22) {
         uint64_t len = p[1];
         const uint8_t *body = p + 2;
-        if (len >= 0x80 && !(body = varint8(p + 1, &len)))
+        if (len >= 0x80 && !(body = varint8(p + 1, &len, fast)))
             break;
         if (body > stop || len > (uint64_t)(stop - body) || len > XSPACE_PATCH - XSPACE_HEADER_MAX)
             break;
         struct xspace_event *ev = batch_next(d);
-        if (!event_fast(ev, body, body + len))
+        if (!event_fast(ev, body, body + len, d->dull, fast))
             break;
         ev->at = base + (uint64_t)(body - begin);
         ev->len = (uint32_t)len;
@@ -718,6 +776,30 @@ static const uint8_t *events_fast(struct xspace_decoder *d, const uint8_t *p, co
     }
     d->pos = base + (uint64_t)(p - begin);
     return p;
+}
+
+#if HAS_PEXT
+static PEXT_TARGET const uint8_t *events_pext(struct xspace_decoder *d, const uint8_t *p,
+                                              const uint8_t *end, enum xp_status *st)
+{
+    return events_run(d, p, end, st, true);
+}
+#endif
+
+static const uint8_t *events_plain(struct xspace_decoder *d, const uint8_t *p, const uint8_t *end,
+                                   enum xp_status *st)
+{
+    return events_run(d, p, end, st, false);
+}
+
+static const uint8_t *events_fast(struct xspace_decoder *d, const uint8_t *p, const uint8_t *end,
+                                  enum xp_status *st)
+{
+#if HAS_PEXT
+    if (d->pext)
+        return events_pext(d, p, end, st);
+#endif
+    return events_plain(d, p, end, st);
 }
 
 /* Closes every frame that ends here. */
@@ -799,6 +881,8 @@ void xspace_decoder_init(struct xspace_decoder *d, const struct xspace_sink *sin
     d->sink = sink;
     d->ctx = ctx;
     d->error = (struct xp_error){0};
+    d->dull = NULL;
+    d->pext = pext_is_fast();
     d->pos = at;
     d->skip = d->text_left = 0;
     d->text = NULL;
@@ -810,6 +894,11 @@ void xspace_decoder_init(struct xspace_decoder *d, const struct xspace_sink *sin
     uint64_t end = at + len < at ? UINT64_MAX : at + len;
     d->frames[0] = (struct xspace_frame){kinds[start], 0, at, end};
     d->depth = 1;
+}
+
+void xspace_decoder_dull(struct xspace_decoder *d, const uint8_t *dull)
+{
+    d->dull = dull;
 }
 
 /* The root's own begin, which init does not call because it cannot fail. */

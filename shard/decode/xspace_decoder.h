@@ -40,7 +40,7 @@ struct xspace_event {
     int64_t duration_ps;
     int64_t num_occurrences;
     struct xp_span body; /* the whole message, for xspace_stats_open; empty when big */
-    uint32_t stats;      /* where in body its first stat begins; body.n if it has none */
+    uint32_t stats;      /* where in body its first stat begins, that is not dull; body.n: none */
 };
 
 /* XLine without its events, complete only at on_line_end. */
@@ -114,6 +114,12 @@ enum xspace_start { XSPACE_AT_SPACE, XSPACE_AT_PLANE, XSPACE_AT_LINE };
  * of whole fields of a plane too, such as the runs of an index. Never fails. */
 void xspace_decoder_init(struct xspace_decoder *d, const struct xspace_sink *sink, void *ctx,
                          enum xspace_start start, uint64_t at, uint64_t len);
+
+/* Stats that the sink does not look at: dull[id] of ids below 128 is XSPACE_DULL. Those that an
+ * event begins with may be stepped over, in the pass that they take anyway. After init; NULL: none.
+ */
+#define XSPACE_DULL 255
+void xspace_decoder_dull(struct xspace_decoder *d, const uint8_t *dull);
 
 /* Consumes all of in. Returns XP_OK, the sink's own status, or XP_CORRUPT. */
 enum xp_status xspace_decoder_push(struct xspace_decoder *d, struct xp_span in,

@@ -29,11 +29,13 @@ struct xspace_text {
 struct xspace_decoder {
     const struct xspace_sink *sink;
     void *ctx;
+    const uint8_t *dull;   /* xspace_decoder_dull */
     struct xp_error error; /* sticky */
     uint64_t pos;          /* offset in the object of the next byte to parse */
     uint64_t skip;         /* bytes to step over */
     uint64_t text_left;    /* bytes still to go to *text */
     struct xspace_text *text;
+    bool pext; /* varints by an instruction that not all CPUs have */
     bool begun;
     bool hopped; /* frames may have ended in what was hopped over */
     int depth;   /* frames in use */

@@ -53,8 +53,11 @@ static inline const struct lane_block *lane_block(const struct lane *l, uint64_t
 /* Readers come for the next block soon, and mostly find it in memory only. */
 static inline void lane_block_ahead(const struct lane *l, uint64_t i)
 {
-    if (i + 1 < l->nblocks)
-        __builtin_prefetch(lane_block(l, i + 1)->data);
+    if (i + 1 < l->nblocks) {
+        const struct lane_block *b = lane_block(l, i + 1);
+        for (unsigned at = 0; at < b->bytes; at += 64)
+            __builtin_prefetch(b->data + at);
+    }
 }
 
 static inline int64_t lane_add_sat(int64_t a, int64_t b)

@@ -351,6 +351,70 @@ static void lines_and_events_keep_the_last_of_repeated_fields(void **state)
     xp_buf_fini(&line);
 }
 
+struct stats_seen {
+    uint64_t digest;
+    size_t events, passed, bare; /* of those: with dull stats stepped over, with none left */
+};
+
+static enum xp_status stats_events(void *ctx, const struct xspace_event *ev, size_t n)
+{
+    struct stats_seen *s = ctx;
+    for (size_t i = 0; i < n; i++, s->events++) {
+        struct xp_span rest = xp_span_of(ev[i].body.p + ev[i].stats, ev[i].body.n - ev[i].stats);
+        struct xspace_stats it = xspace_stats_open(rest, 4);
+        struct xspace_stat stat;
+        int64_t times[] = {ev[i].metadata_id, ev[i].offset_ps, ev[i].duration_ps};
+        s->digest = xp_fnv(s->digest, xp_span_of((const uint8_t *)times, sizeof times));
+        s->bare += !rest.n;
+        if (xspace_stats_next(&it, &stat))
+            s->passed += stat.metadata_id == 6;
+        while (xspace_stats_next(&it, &stat))
+            assert_int_equal(stat.metadata_id, 5 + (stat.num == 6));
+        assert_false(it.bad);
+    }
+    return XP_OK;
+}
+
+/* Events of stats 5, 5, 6, 5, and each third of 5 alone; times of all lengths. */
+static struct stats_seen stats_read(const uint8_t *dull, bool plain)
+{
+    static const struct xspace_sink stats_sink = {.on_events = stats_events};
+    static struct xspace_decoder d;
+    struct stats_seen s = {.digest = XP_FNV_INIT};
+    struct xp_buf line = make_message();
+    struct xp_error err;
+    for (int i = 0; i < 300; i++) {
+        struct xp_buf ev = make_event(i, INT64_C(1) << i % 56, (INT64_C(1) << i % 55) - 1);
+        for (int k = 0; k < (i % 3 ? 4 : 1); k++) {
+            struct xp_buf stat = make_stat_i64(k == 2 ? 6 : 5, k == 2 ? 6 : i * INT64_C(1000003));
+            make_put(&ev, 4, &stat);
+        }
+        make_put(&line, 4, &ev);
+    }
+    xspace_decoder_init(&d, &stats_sink, &s, XSPACE_AT_LINE, 0, line.n);
+    xspace_decoder_dull(&d, dull);
+    d.pext = d.pext && !plain;
+    assert_int_equal(xspace_decoder_push(&d, xp_buf_all(&line), &err), XP_OK);
+    assert_int_equal(xspace_decoder_finish(&d, &err), XP_OK);
+    xp_buf_fini(&line);
+    return s;
+}
+
+static void stats_that_nobody_asks_about_are_stepped_over(void **state)
+{
+    (void)state;
+    uint8_t dull[128] = {[5] = XSPACE_DULL};
+    struct stats_seen all = stats_read(NULL, false), some = stats_read(dull, false);
+    assert_int_equal(all.events, 300);
+    assert_int_equal(all.passed + all.bare, 0);
+    assert_int_equal(some.events, 300);
+    assert_in_range(some.passed, 195, 200); /* the last few have no room behind them */
+    assert_in_range(some.bare, 98, 100);
+    assert_true(all.digest == some.digest);
+    assert_true(all.digest == stats_read(NULL, true).digest);
+    assert_true(all.digest == stats_read(dull, true).digest);
+}
+
 static enum xp_status one_event(const struct xp_buf *ev, struct seen *s, struct xp_error *err)
 {
     struct xp_buf line = make_message(), copy = make_message();
@@ -639,6 +703,7 @@ int main(void)
         cmocka_unit_test(decoder_gives_same_events_for_cuts_of_a_real_profile),
         cmocka_unit_test(truncation_at_every_byte_yields_a_prefix_and_where),
         cmocka_unit_test(flipped_bits_never_crash),
+        cmocka_unit_test(stats_that_nobody_asks_about_are_stepped_over),
         cmocka_unit_test(errors_name_the_byte_and_stick),
         cmocka_unit_test(events_before_damage_are_handed_on),
         cmocka_unit_test(the_sink_can_stop_the_decoder),
