@@ -409,8 +409,7 @@ bool step_tpu_inputs(const struct derive *d, struct step_groups *g)
 
 /* --- when a host waited for input, for facts --- */
 
-/* Loaders that have no name of XProf's: Python's iterators and those of data libraries. */
-static bool is_loader(struct xp_span name)
+bool step_is_loader(struct xp_span name)
 {
     static const char *const marks[] = {"DataLoader", "__next__",   "GetNext",
                                         "get_next",   "Iterator::", "InfeedEnqueue"};
@@ -450,7 +449,7 @@ bool step_input_spans(const struct derive *d, struct vec *spans)
     uint16_t *flags = ok && w.plane ? input_names(&w, &any) : NULL;
     ok = ok && (flags || !w.plane);
     for (uint32_t i = 0; flags && i < w.part_plane->nevmeta; i++)
-        if (is_loader(part_event_name(d->part, w.part_plane, i))) {
+        if (step_is_loader(part_event_name(d->part, w.part_plane, i))) {
             flags[i] = PICK_INPUT;
             any = true;
         }

@@ -36,6 +36,8 @@ bool step_tpu_inputs(const struct derive *d, struct step_groups *g);
 /* When the host's threads waited for input, or moved it to a device: struct step_span, unsorted.
  * Only of threads that launch steps, if there are such: others load ahead. */
 bool step_input_spans(const struct derive *d, struct vec *spans);
+/* Loaders that have no name of XProf's: Python's iterators and those of data libraries. */
+bool step_is_loader(struct xp_span name);
 bool step_gpu_events(const struct derive *d, struct step_groups *g);
 
 /* The marker that counts for the group: a host's if it covers the device's. */

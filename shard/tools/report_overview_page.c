@@ -3,6 +3,8 @@
 #include "shard/stats/figures_run.h"
 #include "shard/tools/report_figures.h"
 #include "shard/tools/reports.h"
+#include "shard/tools/requests.h"
+#include "shard/tools/run_kind.h"
 
 /* Is it fast enough, and if not, is it compute, memory, communication, input or the host? */
 
@@ -168,6 +170,7 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
                                    struct report *r, struct xp_error *err)
 {
     struct session s;
+    struct requests requests;
     struct figures *f = xp_arena_alloc(r->a, sizeof *f);
     struct view *v = xp_arena_zalloc(r->a, sizeof *v);
     if (!f || !v)
@@ -182,6 +185,8 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     report_figure(r, "collective_fraction", &f->collective, false);
     report_figure(r, "unattributed_fraction", &f->unattributed, false);
     report_straggler(r, f);
+    XP_TRY(requests_open(s.requests, r->a, &requests, err));
+    report_run_kind(r, f, requests.n > 0);
     report_environment(r, f);
     tables(r, v, r->a);
     report_series_steps(r, f);

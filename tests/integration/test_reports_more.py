@@ -166,6 +166,17 @@ def test_what_is_alive_at_a_moment_adds_up_to_what_is_in_use_then(served):
 
 
 @needs_data
+def test_the_thread_that_makes_devices_wait_and_the_kind_of_run_are_named(served):
+    doc = report(served, 'input_bound_v5e', 'input_pipeline_analyzer')
+    assert metrics(doc)['input_thread'] == 'data_loader_0/73000, in tokenize_and_pack'
+    assert 'tokenize_and_pack' in doc['verdict']
+    gap = next(g for g in rows(doc, 'gap_threads') if g['event'] == 'tokenize_and_pack')
+    assert gap['first_begin_ps'] in [p['first_begin_ps'] for p in rows(doc, 'pauses')]
+    for run, kind in (('input_bound_v5e', 'training'), ('serve_v5e', 'inference')):
+        assert metrics(report(served, run, 'overview_page'))['run_kind'] == kind
+
+
+@needs_data
 def test_the_neighbours_of_the_slowest_op(served):
     slowest = truth('wasteful_v5e')['slowest_ops'][0]['op']
     doc = report(served, 'wasteful_v5e', 'graph_viewer', radius=1)
@@ -176,6 +187,24 @@ def test_the_neighbours_of_the_slowest_op(served):
     assert slowest in doc['text']
     found = report(served, 'wasteful_v5e', 'graph_viewer', node_name=slowest.upper())
     assert rows(found, 'nodes')[0]['op'] == slowest
+    assert all(' = ' in line for line in doc['text'].split('\n') if line)
+    assert {n['op'] for n in nodes} == {line.split(' = ')[0].lstrip('%') for line in doc['text'].split('\n') if line}
+
+
+@needs_data
+def test_a_graph_grows_where_it_is_asked_to_and_says_what_an_op_is_part_of(served):
+    doc = report(served, 'train_v5e', 'graph_viewer', radius=1)
+    more = next(n for n in rows(doc, 'nodes') if n['distance'] == 1 and n['more_operands'] + n['more_users'] > 0)
+    grown = report(served, 'train_v5e', 'graph_viewer', radius=1, expand='no.such,%s' % more['op'])
+    names = {n['op'] for n in rows(grown, 'nodes')}
+    assert names > {n['op'] for n in rows(doc, 'nodes')}
+    opened = next(n for n in rows(grown, 'nodes') if n['op'] == more['op'])
+    assert opened['more_operands'] == opened['more_users'] == 0
+    assert all(n['distance'] <= 2 for n in rows(grown, 'nodes'))
+    path = rows(doc, 'path')  # the slowest op is in the body of a loop
+    assert path[-1]['opcode'] == 'while' and path[-1]['computation'] != rows(doc, 'nodes')[0]['computation']
+    few = report(served, 'train_v5e', 'graph_viewer', radius=1, nodes=3, expand=more['op'])
+    assert len(rows(few, 'nodes')) == 3
 
 
 @pytest.mark.skipif(not os.path.exists(PALLAS), reason='no profile at %s (set SHARED_DIR)' % PALLAS)

@@ -23,10 +23,11 @@ const find = (t: Pick<Table, "columns">, ...ids: string[]): number => {
 
 type Named = Pick<Table, "columns"> & { id?: string };
 
-/** A kernel of a GPU, an op of the host's input or of the framework, the op that receives a transfer. */
+/** A kernel of a GPU, what a host thread did, an op of the host's input or of the framework, the op that receives a transfer. */
 function eventColumn(t: Named): number {
   if (find(t, "grid") >= 0) return find(t, "kernel");
   if (find(t, "recv_done_stall") >= 0) return find(t, "recv_op");
+  if (t.id === "gap_threads") return find(t, "event");
   return t.id === "input_ops" ? find(t, "op") : find(t, "operation");
 }
 

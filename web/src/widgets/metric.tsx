@@ -5,6 +5,9 @@ import type { Metric } from "../api/report";
 import { asNumber, exact, show, signed } from "../model/units";
 import { Icon } from "./icon";
 
+/** Longer values are words, which need no large figures. */
+const WORDS = 14;
+
 export function Tile({ m, href, hrefTitle, base, small }: {
   m: Metric; href?: string; hrefTitle?: string; base?: Metric | undefined; small?: boolean;
 }) {
@@ -23,7 +26,7 @@ export function Tile({ m, href, hrefTitle, base, small }: {
           </button>
         )}
       </header>
-      <p class="tile-value" title={exact(m.value, m.unit)}>
+      <p class={`tile-value ${typeof m.value === "string" && m.value.length > WORDS ? "words" : ""}`} title={exact(m.value, m.unit)}>
         {has ? (href ? <a href={href} title={hrefTitle ?? ""}>{split(show(m.value, m.unit))}</a> : split(show(m.value, m.unit))) : "n/a"}
       </p>
       {m.unit === "fraction" && has && <Meter value={asNumber(m.value)} />}

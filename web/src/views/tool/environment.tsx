@@ -5,7 +5,7 @@ import { toolHref } from "../../model/toolurl";
 import { exact, show } from "../../model/units";
 import type { PartProps } from "./parts";
 
-const PARTS = ["hosts", "cores", "device_type", "peak_flop_rate", "peak_hbm_rate", "clock_offset"];
+const PARTS = ["run_kind", "hosts", "cores", "device_type", "peak_flop_rate", "peak_hbm_rate", "clock_offset"];
 const NAMED = 4; // hosts that are called by name
 
 /** Figures that stand here and nowhere else on the page. */
