@@ -38,6 +38,25 @@ void xp_json_null(struct xp_json *j);
 void xp_json_double(struct xp_json *j, double v);
 void xp_json_raw(struct xp_json *j, struct xp_span text); /* already JSON */
 
+/* A key and its value. */
+static inline void xp_json_key_i64(struct xp_json *j, const char *key, int64_t v)
+{
+    xp_json_key(j, key);
+    xp_json_i64(j, v);
+}
+
+static inline void xp_json_key_u64(struct xp_json *j, const char *key, uint64_t v)
+{
+    xp_json_key(j, key);
+    xp_json_u64(j, v);
+}
+
+static inline void xp_json_key_bool(struct xp_json *j, const char *key, bool v)
+{
+    xp_json_key(j, key);
+    xp_json_bool(j, v);
+}
+
 /* ps as decimal microseconds, exact: 1234567 -> 1.234567, 1500000 -> 1.5 */
 void xp_json_us_from_ps(struct xp_json *j, int64_t ps);
 

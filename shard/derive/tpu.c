@@ -194,15 +194,8 @@ static bool offload_parse(struct tpu_work *t, const struct part_evmeta *m, struc
 
 static uint8_t kind_of(const struct part_plane *pl, int64_t id)
 {
-    uint32_t lo = 0, hi = pl->nstatmeta;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (pl->statmeta[mid].id < id)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < pl->nstatmeta && pl->statmeta[lo].id == id ? pl->statmeta[lo].kind : STAT_NOT_KEPT;
+    const struct part_statmeta *m = part_statmeta(pl, id);
+    return m ? m->kind : STAT_NOT_KEPT;
 }
 
 static bool meta_parse(struct tpu_work *t, struct xp_span body, struct op_info *o)

@@ -306,18 +306,6 @@ static uint32_t *sorted_rows(struct aggregate *g)
     return order;
 }
 
-static void named_i64(struct xp_json *j, const char *key, int64_t v)
-{
-    xp_json_key(j, key);
-    xp_json_i64(j, v);
-}
-
-static void named_u64(struct xp_json *j, const char *key, uint64_t v)
-{
-    xp_json_key(j, key);
-    xp_json_u64(j, v);
-}
-
 static int64_t percentile(const struct row *r, uint32_t percent)
 {
     return r->quantile ? (int64_t)quantile_get(r->quantile, percent) : r->min_ps;
@@ -329,20 +317,20 @@ static void write_row(const struct aggregate *g, const struct row *r, struct xp_
     xp_json_key(j, "name");
     xp_json_span(j, query_text(&g->book, r->str));
     if (r->plane != ANY_PLANE)
-        named_u64(j, "plane", r->plane);
-    named_u64(j, "count", r->count);
-    named_i64(j, "total_ps", r->total_ps);
-    named_i64(j, "self_ps", self_of(r));
-    named_i64(j, "min_ps", r->min_ps);
-    named_i64(j, "max_ps", r->max_ps);
-    named_i64(j, "mean_ps", r->total_ps / (int64_t)r->count);
-    named_i64(j, "p50_ps", percentile(r, 50));
-    named_i64(j, "p99_ps", percentile(r, 99));
+        xp_json_key_u64(j, "plane", r->plane);
+    xp_json_key_u64(j, "count", r->count);
+    xp_json_key_i64(j, "total_ps", r->total_ps);
+    xp_json_key_i64(j, "self_ps", self_of(r));
+    xp_json_key_i64(j, "min_ps", r->min_ps);
+    xp_json_key_i64(j, "max_ps", r->max_ps);
+    xp_json_key_i64(j, "mean_ps", r->total_ps / (int64_t)r->count);
+    xp_json_key_i64(j, "p50_ps", percentile(r, 50));
+    xp_json_key_i64(j, "p99_ps", percentile(r, 99));
     if (r->quantile && !r->quantile->exact) {
         xp_json_key(j, "approximate");
         xp_json_bool(j, true);
     }
-    named_u64(j, "longest_id", r->longest_id);
+    xp_json_key_u64(j, "longest_id", r->longest_id);
     xp_json_obj_end(j);
 }
 
@@ -369,12 +357,12 @@ static void write_answer(struct aggregate *g, const uint32_t *order, size_t n)
     struct sums all = sum_rows(g, order, 0), rest = sum_rows(g, order, n);
     xp_json_init(&j, &g->out->text);
     xp_json_obj(&j);
-    named_i64(&j, "t0_ps", g->span.t0_ps);
-    named_i64(&j, "t1_ps", g->span.t1_ps);
-    named_u64(&j, "events", g->events);
-    named_u64(&j, "names", all.names);
-    named_i64(&j, "total_ps", all.total_ps);
-    named_i64(&j, "self_ps", all.self_ps);
+    xp_json_key_i64(&j, "t0_ps", g->span.t0_ps);
+    xp_json_key_i64(&j, "t1_ps", g->span.t1_ps);
+    xp_json_key_u64(&j, "events", g->events);
+    xp_json_key_u64(&j, "names", all.names);
+    xp_json_key_i64(&j, "total_ps", all.total_ps);
+    xp_json_key_i64(&j, "self_ps", all.self_ps);
     xp_json_key(&j, "rows");
     xp_json_arr(&j);
     for (size_t i = 0; i < n; i++) {
@@ -384,10 +372,10 @@ static void write_answer(struct aggregate *g, const uint32_t *order, size_t n)
     xp_json_arr_end(&j);
     xp_json_key(&j, "rest");
     xp_json_obj(&j);
-    named_u64(&j, "names", rest.names);
-    named_u64(&j, "count", rest.count);
-    named_i64(&j, "total_ps", rest.total_ps);
-    named_i64(&j, "self_ps", rest.self_ps);
+    xp_json_key_u64(&j, "names", rest.names);
+    xp_json_key_u64(&j, "count", rest.count);
+    xp_json_key_i64(&j, "total_ps", rest.total_ps);
+    xp_json_key_i64(&j, "self_ps", rest.self_ps);
     xp_json_obj_end(&j);
     xp_json_key(&j, "loading");
     xp_json_bool(&j, g->loading);

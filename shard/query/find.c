@@ -113,16 +113,6 @@ enum xp_status query_find(struct query_book *b, uint64_t id, struct xp_arena *a,
     return no_event(id, err);
 }
 
-/* Order of (begin, longer first, id). */
-static bool before(const struct lane_event *a, const struct lane_event *b)
-{
-    if (a->begin_ps != b->begin_ps)
-        return a->begin_ps < b->begin_ps;
-    if (a->end_ps != b->end_ps)
-        return a->end_ps > b->end_ps;
-    return a->at < b->at;
-}
-
 /* The next event of a lane, with its id. */
 static bool next_of(struct lane_cursor *c, const struct query_line *l, uint32_t lane,
                     struct lane_event *ev)
@@ -142,12 +132,12 @@ static bool step_in_lane(const struct query_line *l, uint32_t lane, const struct
     lane_seek(&c, l->line->lanes[lane], ev->begin_ps);
     uint64_t ord = c.ord;
     bool more = next_of(&c, l, lane, &at);
-    while (more && before(&at, ev)) {
+    while (more && lane_event_before(&at, ev)) {
         ord++;
         more = next_of(&c, l, lane, &at);
     }
     if (dir > 0) {
-        while (more && !before(ev, &at))
+        while (more && !lane_event_before(ev, &at))
             more = next_of(&c, l, lane, &at);
         *to = at;
         return more;
@@ -166,7 +156,7 @@ bool query_step(const struct query_event_at *from, int dir, struct query_event_a
         struct lane_event ev;
         if (!step_in_lane(&from->l, i, &from->ev, dir, &ev))
             continue;
-        if (!any || (dir > 0 ? before(&ev, &to->ev) : before(&to->ev, &ev))) {
+        if (!any || (dir > 0 ? lane_event_before(&ev, &to->ev) : lane_event_before(&to->ev, &ev))) {
             to->ev = ev;
             to->lane = i;
             any = true;

@@ -106,24 +106,6 @@ static const char *state_name(const struct part_plane *pl)
     }
 }
 
-static void named_i64(struct xp_json *j, const char *key, int64_t v)
-{
-    xp_json_key(j, key);
-    xp_json_i64(j, v);
-}
-
-static void named_u64(struct xp_json *j, const char *key, uint64_t v)
-{
-    xp_json_key(j, key);
-    xp_json_u64(j, v);
-}
-
-static void named_bool(struct xp_json *j, const char *key, bool v)
-{
-    xp_json_key(j, key);
-    xp_json_bool(j, v);
-}
-
 /* How a derived line was made, for people. */
 static const char *how_made(const struct derive_line *l)
 {
@@ -154,21 +136,21 @@ static void write_line(const struct query_book *b, const struct query_line *ql, 
 {
     const struct part_line *l = ql->line;
     xp_json_obj(j);
-    named_u64(j, "line", ql->number);
-    named_i64(j, "id", display_id(ql));
+    xp_json_key_u64(j, "line", ql->number);
+    xp_json_key_i64(j, "id", display_id(ql));
     xp_json_key(j, "name");
     xp_json_span(j, query_line_name(b, ql));
-    named_u64(j, "events", l->nevents);
-    named_u64(j, "lanes", l->nlanes);
-    named_i64(j, "begin_ps", l->begin_ps);
-    named_i64(j, "end_ps", l->end_ps);
-    named_bool(j, "derived", ql->made != NULL);
+    xp_json_key_u64(j, "events", l->nevents);
+    xp_json_key_u64(j, "lanes", l->nlanes);
+    xp_json_key_i64(j, "begin_ps", l->begin_ps);
+    xp_json_key_i64(j, "end_ps", l->end_ps);
+    xp_json_key_bool(j, "derived", ql->made != NULL);
     if (ql->made) {
         xp_json_key(j, "how");
         xp_json_str(j, how_made(ql->made));
     }
-    named_u64(j, "odd", l->odd);
-    named_u64(j, "overflow", l->overflow);
+    xp_json_key_u64(j, "odd", l->odd);
+    xp_json_key_u64(j, "overflow", l->overflow);
     xp_json_obj_end(j);
 }
 
@@ -272,15 +254,15 @@ static void open_plane(struct page *g, const struct plane_key *key)
     struct xp_json *j = &g->j;
     size_t before = g->out->text.n;
     xp_json_obj(j);
-    named_u64(j, "plane", key->plane);
+    xp_json_key_u64(j, "plane", key->plane);
     xp_json_key(j, "name");
     xp_json_span(j, key->name);
     xp_json_key(j, "state");
     xp_json_str(j, key->ready ? "ready" : state_name(pl));
-    named_u64(j, "events", key->ready ? pl->nevents : 0);
+    xp_json_key_u64(j, "events", key->ready ? pl->nevents : 0);
     xp_json_key(j, "kind");
     xp_json_str(j, kind_names[key->kind]);
-    named_u64(j, "lines_total", key->ready ? pl->nlines : 0);
+    xp_json_key_u64(j, "lines_total", key->ready ? pl->nlines : 0);
     xp_json_key(j, "lines");
     xp_json_arr(j);
     g->bytes += g->out->text.n - before;
@@ -336,7 +318,7 @@ static void write_damage(const struct part *p, bool known, struct xp_json *j)
         return;
     }
     xp_json_obj(j);
-    named_u64(j, "offset", p->damage.offset);
+    xp_json_key_u64(j, "offset", p->damage.offset);
     xp_json_key(j, "detail");
     xp_json_str(j, p->damage.text);
     xp_json_obj_end(j);
@@ -352,9 +334,9 @@ static void write_head(const struct part *p, const struct query_progress *pr,
     query_times(p, 0, 0, &span, NULL);
     for (uint32_t i = 0; i < p->nplanes; i++)
         events += planes[i].ready ? p->planes[planes[i].plane].nevents : 0;
-    named_i64(j, "begin_ps", span.t0_ps);
-    named_i64(j, "end_ps", span.t1_ps - 1);
-    named_u64(j, "events", events);
+    xp_json_key_i64(j, "begin_ps", span.t0_ps);
+    xp_json_key_i64(j, "end_ps", span.t1_ps - 1);
+    xp_json_key_u64(j, "events", events);
     xp_json_key(j, "start_wall_ns");
     if (p->start_wall_ns) {
         snprintf(wall, sizeof wall, "%lld", (long long)p->start_wall_ns);
@@ -362,28 +344,28 @@ static void write_head(const struct part *p, const struct query_progress *pr,
     } else {
         xp_json_null(j);
     }
-    named_bool(j, "loading", pr->loading);
-    named_u64(j, "bytes_done", pr->bytes_done);
-    named_u64(j, "bytes_total", pr->bytes_total);
-    named_u64(j, "planes_done", pr->planes_done);
-    named_u64(j, "planes_total", pr->planes_total);
-    named_bool(j, "partial", pr->partial);
+    xp_json_key_bool(j, "loading", pr->loading);
+    xp_json_key_u64(j, "bytes_done", pr->bytes_done);
+    xp_json_key_u64(j, "bytes_total", pr->bytes_total);
+    xp_json_key_u64(j, "planes_done", pr->planes_done);
+    xp_json_key_u64(j, "planes_total", pr->planes_total);
+    xp_json_key_bool(j, "partial", pr->partial);
     write_damage(p, pr->partial, j);
 }
 
 static void write_tail(struct page *g)
 {
     char token[24];
-    named_u64(&g->j, "lines_total", g->lines_seen);
+    xp_json_key_u64(&g->j, "lines_total", g->lines_seen);
     if (g->book.d || g->not_made.status != XP_OK)
-        named_u64(&g->j, "derived_total", g->book.nmade);
+        xp_json_key_u64(&g->j, "derived_total", g->book.nmade);
     if (g->not_made.status != XP_OK) {
         xp_json_key(&g->j, "derived_note");
         xp_json_str(&g->j, g->not_made.text);
     }
-    named_u64(&g->j, "rows_total", g->row);
-    named_u64(&g->j, "first_row", g->q->first);
-    named_u64(&g->j, "rows", g->rows);
+    xp_json_key_u64(&g->j, "rows_total", g->row);
+    xp_json_key_u64(&g->j, "first_row", g->q->first);
+    xp_json_key_u64(&g->j, "rows", g->rows);
     xp_json_key(&g->j, "next");
     if (g->full) {
         snprintf(token, sizeof token, "%llu", (unsigned long long)g->next);

@@ -49,6 +49,16 @@ struct lane_event {
     uint64_t ord;             /* position in the lane */
 };
 
+/* The order of a line's events: by begin, the longer first, then as in the file. */
+static inline bool lane_event_before(const struct lane_event *a, const struct lane_event *b)
+{
+    if (a->begin_ps != b->begin_ps)
+        return a->begin_ps < b->begin_ps;
+    if (a->end_ps != b->end_ps)
+        return a->end_ps > b->end_ps;
+    return a->at < b->at;
+}
+
 struct lane_node {
     int64_t begin_ps, end_ps; /* of the first and the last event below */
     int64_t busy_ps;          /* sum of durations below */

@@ -62,23 +62,13 @@ const struct part_line *part_line_at(const struct part *p, uint64_t at)
 
 /* --- lanes merged --- */
 
-/* Order of (begin, longer first, file order). */
-static bool before(const struct lane_event *a, const struct lane_event *b)
-{
-    if (a->begin_ps != b->begin_ps)
-        return a->begin_ps < b->begin_ps;
-    if (a->end_ps != b->end_ps)
-        return a->end_ps > b->end_ps;
-    return a->at < b->at;
-}
-
 static void sift_down(struct line_cursor *c, uint32_t i)
 {
     uint32_t top = c->heap[i];
     for (uint32_t k; (k = 2 * i + 1) < c->n; i = k) {
-        if (k + 1 < c->n && before(&c->head[c->heap[k + 1]], &c->head[c->heap[k]]))
+        if (k + 1 < c->n && lane_event_before(&c->head[c->heap[k + 1]], &c->head[c->heap[k]]))
             k++;
-        if (!before(&c->head[c->heap[k]], &c->head[top]))
+        if (!lane_event_before(&c->head[c->heap[k]], &c->head[top]))
             break;
         c->heap[i] = c->heap[k];
     }
@@ -216,7 +206,7 @@ enum xp_status part_plane_stats(const struct part *p, const struct part_plane *p
     return XP_OK;
 }
 
-struct xp_span part_stat_name(const struct part *p, const struct part_plane *pl, int64_t id)
+const struct part_statmeta *part_statmeta(const struct part_plane *pl, int64_t id)
 {
     uint32_t lo = 0, hi = pl->nstatmeta;
     while (lo < hi) {
@@ -226,7 +216,11 @@ struct xp_span part_stat_name(const struct part *p, const struct part_plane *pl,
         else
             hi = mid;
     }
-    if (lo == pl->nstatmeta || pl->statmeta[lo].id != id)
-        return (struct xp_span){0};
-    return part_str(p, pl->statmeta[lo].name);
+    return lo < pl->nstatmeta && pl->statmeta[lo].id == id ? &pl->statmeta[lo] : NULL;
+}
+
+struct xp_span part_stat_name(const struct part *p, const struct part_plane *pl, int64_t id)
+{
+    const struct part_statmeta *m = part_statmeta(pl, id);
+    return m ? part_str(p, m->name) : (struct xp_span){0};
 }

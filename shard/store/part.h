@@ -196,7 +196,9 @@ enum xp_status part_evmeta_body(const struct part *p, const struct part_evmeta *
  * xspace_stats_open(body, 6). */
 enum xp_status part_plane_stats(const struct part *p, const struct part_plane *pl,
                                 struct xp_arena *a, struct xp_span *out, struct xp_error *err);
-/* Name of a stat metadata id of the plane; empty when unknown. */
+/* The plane's stat metadata of that id; NULL when unknown. */
+const struct part_statmeta *part_statmeta(const struct part_plane *pl, int64_t id);
+/* Its name; empty when unknown. */
 struct xp_span part_stat_name(const struct part *p, const struct part_plane *pl, int64_t id);
 
 /* --- making one by hand: derive/, tests --- */

@@ -1,18 +1,6 @@
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "shard/tools/input_analysis.h"
-
-static void __attribute__((format(printf, 3, 4)))
-prop(struct tables *t, const char *name, const char *fmt, ...)
-{
-    char text[512];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    table_prop(t, name, xp_span_str(text));
-}
 
 static const char *hardware_name(uint8_t hardware)
 {
@@ -23,11 +11,11 @@ static const char *hardware_name(uint8_t hardware)
 static void step_summary(struct tables *t, const struct input_analysis *in, int digits)
 {
     const struct input_summary *s = &in->step_ms;
-    prop(t, "hardware_type", "%s", hardware_name(in->session->all.hardware));
-    prop(t, "steptime_ms_average", "%.*f", digits, s->mean);
-    prop(t, "steptime_ms_standard_deviation", "%.*f", digits, s->deviation);
-    prop(t, "steptime_ms_minimum", "%.*f", digits, s->min);
-    prop(t, "steptime_ms_maximum", "%.*f", digits, s->max);
+    table_propf(t, "hardware_type", "%s", hardware_name(in->session->all.hardware));
+    table_propf(t, "steptime_ms_average", "%.*f", digits, s->mean);
+    table_propf(t, "steptime_ms_standard_deviation", "%.*f", digits, s->deviation);
+    table_propf(t, "steptime_ms_minimum", "%.*f", digits, s->min);
+    table_propf(t, "steptime_ms_maximum", "%.*f", digits, s->max);
 }
 
 /* --- TPU --- */
@@ -95,10 +83,10 @@ static void tpu_percents(struct tables *t, const struct input_analysis *in)
     for (uint32_t i = 0; i < in->n; i++)
         input_stat_add(&stat, in->details[i].infeed_percent_max);
     input_stat_sum_up(&stat, &s);
-    prop(t, "infeed_percent_average", "%.1f", s.mean);
-    prop(t, "infeed_percent_standard_deviation", "%.1f", s.deviation);
-    prop(t, "infeed_percent_minimum", "%.1f", s.min);
-    prop(t, "infeed_percent_maximum", "%.1f", s.max);
+    table_propf(t, "infeed_percent_average", "%.1f", s.mean);
+    table_propf(t, "infeed_percent_standard_deviation", "%.1f", s.deviation);
+    table_propf(t, "infeed_percent_minimum", "%.1f", s.min);
+    table_propf(t, "infeed_percent_maximum", "%.1f", s.max);
 }
 
 bool input_has_sparse(const struct input_analysis *in)
@@ -111,12 +99,12 @@ bool input_has_sparse(const struct input_analysis *in)
 
 static void tpu_sparse(struct tables *t, const struct input_analysis *in)
 {
-    prop(t, "sc_active_ms_average", "%.2f", INPUT_MEAN(in, sparse_active));
-    prop(t, "sc_compute_ms_average", "%.2f", INPUT_MEAN(in, sparse_compute));
-    prop(t, "sc_infeed_ms_average", "%.2f", 0.0);
-    prop(t, "sc_outfeed_ms_average", "%.2f", 0.0);
-    prop(t, "sc_idle_ms_average", "%.2f", INPUT_MEAN(in, sparse_idle));
-    prop(t, "sc_step_time_ms_average", "%.1f", INPUT_MEAN(in, sparse_step));
+    table_propf(t, "sc_active_ms_average", "%.2f", INPUT_MEAN(in, sparse_active));
+    table_propf(t, "sc_compute_ms_average", "%.2f", INPUT_MEAN(in, sparse_compute));
+    table_propf(t, "sc_infeed_ms_average", "%.2f", 0.0);
+    table_propf(t, "sc_outfeed_ms_average", "%.2f", 0.0);
+    table_propf(t, "sc_idle_ms_average", "%.2f", INPUT_MEAN(in, sparse_idle));
+    table_propf(t, "sc_step_time_ms_average", "%.1f", INPUT_MEAN(in, sparse_step));
 }
 
 static void tpu_props(struct tables *t, const struct input_analysis *in)
@@ -124,21 +112,21 @@ static void tpu_props(struct tables *t, const struct input_analysis *in)
     step_summary(t, in, 2);
     tpu_percents(t, in);
     if (!in->sparse) {
-        prop(t, "scv0_compute_ms_average", "%.2f", INPUT_MEAN(in, sparse_v0));
-        prop(t, "scv0_infeed_ms_average", "%.2f", 0.0);
+        table_propf(t, "scv0_compute_ms_average", "%.2f", INPUT_MEAN(in, sparse_v0));
+        table_propf(t, "scv0_infeed_ms_average", "%.2f", 0.0);
     }
-    prop(t, "tc_compute_ms_average", "%.2f", INPUT_MEAN(in, compute));
-    prop(t, "tc_infeed_ms_average", "%.2f", INPUT_MEAN(in, infeed));
-    prop(t, "tc_outfeed_ms_average", "%.2f", INPUT_MEAN(in, outfeed));
-    prop(t, "tc_idle_ms_average", "%.2f", INPUT_MEAN(in, idle));
-    prop(t, "host_transfer_ms_average", "%.2f", INPUT_MEAN(in, transfer));
-    prop(t, "tc_active_ms_average", "%.2f", INPUT_MEAN(in, active));
-    prop(t, "active_steptime_ms_average", "%.2f", INPUT_MEAN(in, active));
+    table_propf(t, "tc_compute_ms_average", "%.2f", INPUT_MEAN(in, compute));
+    table_propf(t, "tc_infeed_ms_average", "%.2f", INPUT_MEAN(in, infeed));
+    table_propf(t, "tc_outfeed_ms_average", "%.2f", INPUT_MEAN(in, outfeed));
+    table_propf(t, "tc_idle_ms_average", "%.2f", INPUT_MEAN(in, idle));
+    table_propf(t, "host_transfer_ms_average", "%.2f", INPUT_MEAN(in, transfer));
+    table_propf(t, "tc_active_ms_average", "%.2f", INPUT_MEAN(in, active));
+    table_propf(t, "active_steptime_ms_average", "%.2f", INPUT_MEAN(in, active));
     if (input_has_sparse(in))
         tpu_sparse(t, in);
-    prop(t, "input_conclusion", "%s", in->verdict.input);
-    prop(t, "output_conclusion", "%s", in->verdict.output);
-    prop(t, "summary_nextstep", "%s", verdict_next_step(in));
+    table_propf(t, "input_conclusion", "%s", in->verdict.input);
+    table_propf(t, "output_conclusion", "%s", in->verdict.output);
+    table_propf(t, "summary_nextstep", "%s", verdict_next_step(in));
 }
 
 static void tpu_table(struct tables *t, const struct input_analysis *in)
@@ -220,9 +208,9 @@ static void event_means(struct tables *t, const struct input_analysis *in)
             input_stat_add(&stat, time_of(&in->steps[k], event_columns[i].time));
         input_stat_sum_up(&stat, &s);
         snprintf(name, sizeof name, "%s_time_ms_avg", event_columns[i].prop);
-        prop(t, name, "%.1f", s.mean);
+        table_propf(t, name, "%.1f", s.mean);
         snprintf(name, sizeof name, "%s_time_ms_sdv", event_columns[i].prop);
-        prop(t, name, "%.1f", s.deviation);
+        table_propf(t, name, "%.1f", s.deviation);
     }
 }
 
@@ -237,20 +225,20 @@ static void event_table(struct tables *t, const struct input_analysis *in)
     table_col(t, "stepTimeMs", TABLE_NUMBER, "Step time");
     for (uint32_t i = 0; i < in->n; i++)
         event_row(t, &in->steps[i]);
-    prop(t, "step_time_graph_column_ids",
-         "stepnum,deviceComputeTimeMs,deviceToDeviceTimeMs,deviceCollectivesTimeMs,"
-         "hostComputeTimeMs,kernelLaunchTimeMs,infeedTimeMs,outfeedTimeMs,compileTimeMs,"
-         "otherTimeMs, tooltip");
+    table_propf(t, "step_time_graph_column_ids",
+                "stepnum,deviceComputeTimeMs,deviceToDeviceTimeMs,deviceCollectivesTimeMs,"
+                "hostComputeTimeMs,kernelLaunchTimeMs,infeedTimeMs,outfeedTimeMs,compileTimeMs,"
+                "otherTimeMs, tooltip");
     step_summary(t, in, 1);
     event_means(t, in);
-    prop(t, "input_conclusion", "%s", v->input);
-    prop(t, "device_collectives_bottleneck", "%s", v->collectives);
-    prop(t, "device_collectives_statement", "%s", v->collectives);
-    prop(t, "kernel_launch_bottleneck", "%s", v->launch);
-    prop(t, "kernel_launch_statement", "%s", v->launch);
-    prop(t, "all_other_bottleneck", "%s", v->other);
-    prop(t, "all_other_statement", "%s", v->other);
-    prop(t, "summary_nextstep", "%s", verdict_next_step(in));
+    table_propf(t, "input_conclusion", "%s", v->input);
+    table_propf(t, "device_collectives_bottleneck", "%s", v->collectives);
+    table_propf(t, "device_collectives_statement", "%s", v->collectives);
+    table_propf(t, "kernel_launch_bottleneck", "%s", v->launch);
+    table_propf(t, "kernel_launch_statement", "%s", v->launch);
+    table_propf(t, "all_other_bottleneck", "%s", v->other);
+    table_propf(t, "all_other_statement", "%s", v->other);
+    table_propf(t, "summary_nextstep", "%s", verdict_next_step(in));
     table_end(t);
 }
 

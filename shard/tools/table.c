@@ -1,6 +1,7 @@
 #include "shard/tools/table.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -266,6 +267,16 @@ void table_prop(struct tables *t, const char *name, struct xp_span value)
         return;
     go_to(t, IN_PROPS);
     xp_json_key(&t->j, name), xp_json_span(&t->j, value);
+}
+
+void table_propf(struct tables *t, const char *name, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    table_prop(t, name, xp_span_str(text));
 }
 
 void table_prop_num(struct tables *t, const char *name, double v)

@@ -48,6 +48,8 @@ void table_str(struct tables *t, struct xp_span s);
 void table_bool(struct tables *t, bool v);
 void table_null(struct tables *t); /* "" as XProf writes it */
 void table_prop(struct tables *t, const char *name, struct xp_span value);
+void table_propf(struct tables *t, const char *name, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* The value as absl's StrCat prints doubles: %g. */
 void table_prop_num(struct tables *t, const char *name, double v);
 void table_end(struct tables *t);

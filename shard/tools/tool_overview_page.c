@@ -1,4 +1,3 @@
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,23 +20,12 @@ struct overview {
     bool tpu, gpu; /* as the device's name says */
 };
 
-static void __attribute__((format(printf, 3, 4)))
-prop(struct tables *t, const char *name, const char *fmt, ...)
-{
-    char text[512];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    table_prop(t, name, xp_span_str(text));
-}
-
 static void percent(struct tables *t, const char *name, double v)
 {
     if (v >= 0)
-        prop(t, name, "%.1f%%", v);
+        table_propf(t, name, "%.1f%%", v);
     else
-        prop(t, name, "unknown");
+        table_propf(t, name, "unknown");
 }
 
 static bool contains(struct xp_span s, const char *word)
@@ -117,24 +105,24 @@ static void top_ops(struct tables *t, const struct overview *o)
 static void common_props(struct tables *t, const struct overview *o)
 {
     struct op_sums host = sum_up(&o->s.stats->host), device = sum_up(&o->framework);
-    prop(t, "host_trace_level", "0");
+    table_propf(t, "host_trace_level", "0");
     percent(t, "host_tf_op_percent", ratio(host.count, host.count + device.count));
     percent(t, "device_tf_op_percent", ratio(device.count, host.count + device.count));
     percent(t, "host_op_time_eager_percent", ratio(host.eager_ps, host.self_ps));
     percent(t, "device_op_time_eager_percent", ratio(device.eager_ps, device.self_ps));
-    prop(t, "remark_text", "%s", "");
-    prop(t, "remark_color", "%s", "");
+    table_propf(t, "remark_text", "%s", "");
+    table_propf(t, "remark_color", "%s", "");
     percent(t, "mxu_utilization_percent", o->s.all.mxu_percent);
     percent(t, "hbm_utilization_percent", o->s.all.hbm_percent);
 }
 
 static void sparse_props(struct tables *t, const struct input_analysis *in)
 {
-    prop(t, "sc_active_ms_average", "%.2f", INPUT_MEAN(in, sparse_active));
-    prop(t, "sc_steptime_average", "%.1f", INPUT_MEAN(in, sparse_step));
-    prop(t, "sc_infeed_time_avg", "%.1f", 0.0);
-    prop(t, "sc_outfeed_time_avg", "%.1f", 0.0);
-    prop(t, "sc_idle_time_avg", "%.1f", INPUT_MEAN(in, sparse_idle));
+    table_propf(t, "sc_active_ms_average", "%.2f", INPUT_MEAN(in, sparse_active));
+    table_propf(t, "sc_steptime_average", "%.1f", INPUT_MEAN(in, sparse_step));
+    table_propf(t, "sc_infeed_time_avg", "%.1f", 0.0);
+    table_propf(t, "sc_outfeed_time_avg", "%.1f", 0.0);
+    table_propf(t, "sc_idle_time_avg", "%.1f", INPUT_MEAN(in, sparse_idle));
 }
 
 static void tpu_props(struct tables *t, const struct overview *o)
@@ -152,8 +140,8 @@ static void tpu_props(struct tables *t, const struct overview *o)
     if (o->tpu && all->idle_sure_ps)
         table_prop_num(t, "idle_time_high_confidence_ps", (double)all->idle_sure_ps);
     if (active != 0) {
-        prop(t, "tc_active_ms_average", "%.2f", active);
-        prop(t, "active_steptime_ms_average", "%.2f", active);
+        table_propf(t, "tc_active_ms_average", "%.2f", active);
+        table_propf(t, "active_steptime_ms_average", "%.2f", active);
     }
     if (input_has_sparse(&o->in))
         sparse_props(t, &o->in);
@@ -198,14 +186,15 @@ static void table_environment(struct tables *t, const struct overview *o)
     table_col(t, "command_line", TABLE_STRING, "command_line");
     table_col(t, "start_time", TABLE_STRING, "start_time");
     table_col(t, "bns_address", TABLE_STRING, "bns_address");
-    prop(t, "host_count", "%u", all->hosts);
+    table_propf(t, "host_count", "%u", all->hosts);
     if (all->tasks && all->hosts)
-        prop(t, "task_count", "%u (num tasks per host = %u)", all->tasks, all->tasks / all->hosts);
+        table_propf(t, "task_count", "%u (num tasks per host = %u)", all->tasks,
+                    all->tasks / all->hosts);
     else
-        prop(t, "task_count", "%u", all->tasks);
+        table_propf(t, "task_count", "%u", all->tasks);
     table_prop(t, "device_type", all->device_type);
-    prop(t, "device_core_count", "%u", all->device_cores);
-    prop(t, "is_training", "%s", all->training ? "true" : "false");
+    table_propf(t, "device_core_count", "%u", all->device_cores);
+    table_propf(t, "is_training", "%s", all->training ? "true" : "false");
     table_end(t);
 }
 
@@ -260,13 +249,13 @@ static void precision(struct tables *t, const struct overview *o)
     uint64_t all = o->db.compute_16_ps + o->db.compute_32_ps;
     double low = ratio(o->db.compute_16_ps, all);
     if (all && low < LOW_PRECISION)
-        prop(
+        table_propf(
             t, "precision_statement",
             "Only %.1f%% of device computation is 16 bit. So you might want to replace more 32-bit "
             "Ops by 16-bit Ops to improve performance (if the reduced accuracy is acceptable).",
             low);
     else
-        prop(t, "precision_statement", "%s", "");
+        table_propf(t, "precision_statement", "%s", "");
 }
 
 static void table_advice(struct tables *t, const struct overview *o)
@@ -277,19 +266,19 @@ static void table_advice(struct tables *t, const struct overview *o)
     table_col(t, "link", TABLE_STRING, "link");
     table_col(t, "description", TABLE_STRING, "description");
     tips(t, o);
-    prop(t, "bottleneck", "%s", v->bound);
-    prop(t, "statement", "%s", v->input);
-    prop(t, "kernel_launch_bottleneck", "%s", v->launch_level);
-    prop(t, "kernel_launch_statement", "%s", v->launch);
-    prop(t, "all_other_bottleneck", "%s", v->other_level);
-    prop(t, "all_other_statement", "%s", v->other);
+    table_propf(t, "bottleneck", "%s", v->bound);
+    table_propf(t, "statement", "%s", v->input);
+    table_propf(t, "kernel_launch_bottleneck", "%s", v->launch_level);
+    table_propf(t, "kernel_launch_statement", "%s", v->launch);
+    table_propf(t, "all_other_bottleneck", "%s", v->other_level);
+    table_propf(t, "all_other_statement", "%s", v->other);
     precision(t, o);
-    prop(t, "device_collectives_bottleneck", "%s", v->collectives_level);
-    prop(t, "device_collectives_statement", "%s", v->collectives);
-    prop(t, "non_bottleneck_tip_types", "%s",
-         strcmp(v->bound, "host") == 0     ? "device"
-         : strcmp(v->bound, "device") == 0 ? "host"
-                                           : "");
+    table_propf(t, "device_collectives_bottleneck", "%s", v->collectives_level);
+    table_propf(t, "device_collectives_statement", "%s", v->collectives);
+    table_propf(t, "non_bottleneck_tip_types", "%s",
+                strcmp(v->bound, "host") == 0     ? "device"
+                : strcmp(v->bound, "device") == 0 ? "host"
+                                                  : "");
     table_end(t);
 }
 
