@@ -10,13 +10,16 @@
 /* What surrounds an op? Its operands and users some steps away, within a budget of nodes.
  *
  * node_name= is the op: its name, part of it, or letters of it in order; absent, the op of the
- * module that took the most time. radius= steps, nodes= how many at most. */
+ * module that took the most time. radius= steps, nodes= how many at most; expand= names of ops
+ * whose operands and users are there, too. */
 
 #define RADIUS 2
 #define RADIUS_MAX 20
 #define NODES 60
 #define NODES_MAX 400
 #define MATCHES_MAX 50
+#define EXPAND_MAX 50
+#define DEPTH_MAX 20    /* computations around an op */
 #define EDGES_MAX 10000 /* an op may take one result 10^5 times */
 #define TEXT_MAX ((size_t)64 << 10)
 #define KERNEL_MAX ((size_t)4 << 20)
@@ -175,15 +178,36 @@ static void visit(struct graph *g, uint32_t instr, uint32_t distance)
     g->place[instr] = ++g->nnodes;
 }
 
+static void visit_run(struct graph *g, struct hlo_run run, uint32_t distance)
+{
+    for (uint32_t k = 0; k < run.n; k++)
+        visit(g, g->m->refs[run.at + k], distance);
+}
+
 static void walk(struct graph *g, uint32_t center)
 {
     visit(g, center, 0);
     for (uint32_t i = 0; i < g->nnodes && g->distance[i] < g->radius; i++) {
         const struct hlo_instr *in = &g->m->instrs[g->nodes[i]];
-        for (uint32_t k = 0; k < in->operands.n; k++)
-            visit(g, g->m->refs[in->operands.at + k], g->distance[i] + 1);
-        for (uint32_t k = 0; k < in->users.n; k++)
-            visit(g, g->m->refs[in->users.at + k], g->distance[i] + 1);
+        visit_run(g, in->operands, g->distance[i] + 1);
+        visit_run(g, in->users, g->distance[i] + 1);
+    }
+}
+
+/* What the nodes named there lead to; names of others are left out. */
+static void expand(struct graph *g, struct xp_span list)
+{
+    for (uint32_t n = 0; list.n && n < EXPAND_MAX; n++) {
+        const uint8_t *end = memchr(list.p, ',', list.n);
+        size_t len = end ? (size_t)(end - list.p) : list.n;
+        uint32_t i = hlo_instr_by_name(g->m, xp_span_of(list.p, len));
+        if (i < g->m->ninstrs && g->place[i]) {
+            uint32_t distance = g->distance[g->place[i] - 1] + 1;
+            visit_run(g, g->m->instrs[i].operands, distance);
+            visit_run(g, g->m->instrs[i].users, distance);
+        }
+        len += end != NULL;
+        list = xp_span_of(list.p + len, list.n - len);
     }
 }
 
@@ -249,18 +273,81 @@ static void put_kernel(struct xp_buf *b, struct graph *g, uint32_t center)
     xp_buf_fini(&text);
 }
 
+static int by_place(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The lines of the other ops, in the module's order; what the compiler noted down for itself is
+ * not in them. */
+static void put_lines(struct xp_buf *b, struct graph *g, uint32_t center)
+{
+    uint32_t *order = xp_arena_alloc(g->a, ((size_t)g->nnodes + 1) * sizeof *order);
+    struct xp_buf line;
+    if (!order)
+        return;
+    memcpy(order, g->nodes, g->nnodes * sizeof *order);
+    qsort(order, g->nnodes, sizeof *order, by_place);
+    xp_buf_init(&line, TEXT_MAX);
+    struct hlo_text t = {.m = g->m, .opt = hlo_text_default, .scratch = g->a, .out = &line};
+    t.opt.backend_config = false;
+    for (uint32_t i = 0; i < g->nnodes; i++) {
+        if (order[i] == center)
+            continue;
+        line.n = 0;
+        hlo_text_instr(&t, &g->m->instrs[order[i]]);
+        if (line.failed || b->n + line.n + 8 > TEXT_MAX) {
+            xp_buf_str(b, "\n...");
+            break;
+        }
+        xp_buf_str(b, "\n");
+        xp_buf_span(b, xp_buf_all(&line));
+    }
+    xp_buf_fini(&line);
+}
+
 static void put_text(struct facts_out *f, struct graph *g, uint32_t center)
 {
     struct xp_buf b;
     struct xp_error own = {0};
     xp_buf_init(&b, TEXT_MAX);
     struct hlo_text t = {.m = g->m, .opt = hlo_text_default, .scratch = g->a, .out = &b};
-    if (hlo_text_check(g->m, &own) == XP_OK)
+    bool sound = hlo_text_check(g->m, &own) == XP_OK;
+    if (sound)
         hlo_text_instr(&t, &g->m->instrs[center]);
     if (!b.failed && b.n < TEXT_MAX / 2 && g->m->instrs[center].opcode == HLO_OP_CUSTOM_CALL)
         put_kernel(&b, g, center);
+    if (sound && !b.failed) {
+        xp_buf_str(&b, g->nnodes > 1 ? "\n" : "");
+        put_lines(&b, g, center);
+    }
     facts_text(f, b.failed ? (struct xp_span){0} : xp_buf_all(&b));
     xp_buf_fini(&b);
+}
+
+/* The op that calls a computation: the first, where several do. */
+static uint32_t caller_of(const struct graph *g, uint32_t comp)
+{
+    for (uint32_t i = 0; i < g->m->ninstrs; i++) {
+        const struct hlo_instr *in = &g->m->instrs[i];
+        for (uint32_t k = 0; k < in->called.n; k++)
+            if (g->m->refs[in->called.at + k] == comp && in->comp != comp)
+                return i;
+    }
+    return HLO_NONE;
+}
+
+/* The ops that the op is in, from the outermost: a fusion, a loop, a call. */
+static void put_path(struct facts_out *f, const struct graph *g, uint32_t center)
+{
+    uint32_t path[DEPTH_MAX], n = 0;
+    uint32_t at = center == HLO_NONE ? HLO_NONE : caller_of(g, g->m->instrs[center].comp);
+    for (; at != HLO_NONE && n < DEPTH_MAX; at = caller_of(g, g->m->instrs[at].comp))
+        path[n++] = at;
+    facts_u64(f, n);
+    while (n)
+        put_op(f, g, path[--n]);
 }
 
 static void put_graph(struct facts_out *f, struct graph *g, uint32_t center)
@@ -287,6 +374,7 @@ static void put_graph(struct facts_out *f, struct graph *g, uint32_t center)
         put_text(f, g, center);
     else
         facts_text(f, (struct xp_span){0});
+    put_path(f, g, center);
 }
 
 static enum xp_status put_around(struct facts_out *f, const struct tool_host *host,
@@ -295,7 +383,7 @@ static enum xp_status put_around(struct facts_out *f, const struct tool_host *ho
                                  struct xp_error *err)
 {
     struct graph *g = xp_arena_zalloc(a, sizeof *g);
-    struct xp_span asked = {0};
+    struct xp_span asked = {0}, more = {0};
     if (!g)
         return xp_fail(err, XP_BUSY, 0, "no memory left for the graph");
     *g = (struct graph){.m = m, .a = a};
@@ -313,6 +401,8 @@ static enum xp_status put_around(struct facts_out *f, const struct tool_host *ho
     uint32_t center = center_of(g, asked);
     if (center != HLO_NONE)
         walk(g, center);
+    if (tool_arg(args, "expand", &more))
+        expand(g, more);
     put_graph(f, g, center);
     return XP_OK;
 }
@@ -345,8 +435,8 @@ struct link {
 };
 
 struct view {
-    struct op *matches, *nodes;
-    size_t nmatches, nnodes, nlinks;
+    struct op *matches, *nodes, *path;
+    size_t nmatches, nnodes, nlinks, npath;
     struct link *links;
     uint64_t total_matches, program;
     struct xp_span text;
@@ -400,7 +490,11 @@ static bool get_view(struct facts *f, struct view *v, struct xp_arena *a)
         if (v->links[i].from >= v->nnodes || v->links[i].to >= v->nnodes)
             f->bad = true;
     v->text = facts_get_text(f);
-    return true;
+    v->npath = facts_get_count(f);
+    v->path = xp_arena_alloc(a, (v->npath + 1) * sizeof *v->path);
+    for (size_t i = 0; v->path && i < v->npath; i++)
+        get_op(f, &v->path[i]);
+    return v->path != NULL;
 }
 
 #define OP_COLUMNS                                                                                 \
@@ -465,6 +559,12 @@ static void match_row(void *ctx, uint64_t i, struct report_cell *c)
     op_cells(v, &v->matches[i], c);
 }
 
+static void path_row(void *ctx, uint64_t i, struct report_cell *c)
+{
+    const struct view *v = ctx;
+    op_cells(v, &v->path[i], c);
+}
+
 static void edge_row(void *ctx, uint64_t i, struct report_cell *c)
 {
     const struct view *v = ctx;
@@ -513,6 +613,7 @@ static void write_view(struct report *r, struct view *v, const struct report_mod
     ROWS("edges", "Edges", edge_columns, v->nlinks, edge_row);
     ROWS("matches", asked.n ? "Ops that match" : "Ops that took longest", match_columns,
          v->nmatches, match_row);
+    ROWS("path", "Ops that it is part of", match_columns, v->npath, path_row);
     if (v->text.n)
         report_text(r, v->text);
 }

@@ -2,12 +2,30 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { count } from "../model/format";
+import { pieces, referred } from "../model/graph";
+import { here } from "../model/location";
+import { formatTool, parseTool } from "../model/toolurl";
 import { Copy } from "./copy";
 import { Icon } from "./icon";
 import { save } from "./save";
 
 const LINE = 18;
 const TALL = 28;
+
+/** Names of ops lead to them, on the page one is on. */
+function Line({ text }: { text: string }) {
+  if (!text.includes("%")) return <>{text}</>;
+  const { root, page, search } = here.value;
+  const s = parseTool(search);
+  return (
+    <>
+      {pieces(text).map((p, i) => {
+        const name = i % 2 ? referred(p) : "";
+        return name ? <a key={i} href={`${root}${page}${formatTool({ ...s, op: name, args: { ...s.args, node_name: "", expand: "" } })}`}>{p}</a> : p;
+      })}
+    </>
+  );
+}
 
 /** `mark` is a name whose line is shown first: the chosen op's. */
 export function TextPane({ text, title, mark }: { text: string; title: string; mark: string }) {
@@ -58,7 +76,7 @@ export function TextPane({ text, title, mark }: { text: string; title: string; m
           <pre style={{ transform: `translateY(${from * LINE}px)` }}>
             {lines.slice(from, to).map((l, k) => {
               const i = from + k;
-              return <span key={i} class={i === defined ? "mark" : i === current ? "hit" : ""}><i>{i + 1}</i>{l.length > 4000 ? `${l.slice(0, 4000)}…` : l}{"\n"}</span>;
+              return <span key={i} class={i === defined ? "mark" : i === current ? "hit" : ""}><i>{i + 1}</i><Line text={l.length > 4000 ? `${l.slice(0, 4000)}…` : l} />{"\n"}</span>;
             })}
           </pre>
         </div>

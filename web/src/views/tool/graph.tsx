@@ -6,9 +6,11 @@ import { toDot } from "../../model/dot";
 import { plural } from "../../model/format";
 import { asNumber } from "../../model/units";
 import { Icon } from "../../widgets/icon";
+import { copyOf, flipName, graphPath, namesOf, trailOf } from "../../model/graph";
 import { save } from "../../widgets/save";
 import { saveSvg } from "../../widgets/savesvg";
 import { ModuleChoice } from "./modules";
+import { OpFinder } from "./opfinder";
 import type { PartProps } from "./parts";
 import { set, setArg } from "./state";
 
@@ -28,7 +30,7 @@ const edgesOf = (r: Report): Table | undefined => r.tables.find((t) => t.id === 
 
 /** Tables that stand below the picture. */
 export function graphTables(r: Report): Table[] {
-  return r.tables.filter((t) => t.id !== "edges");
+  return r.tables.filter((t) => t.id !== "edges" && t.id !== "path");
 }
 
 const RADII = ["1", "2", "3", "4", "6"];
@@ -36,14 +38,7 @@ const RADII = ["1", "2", "3", "4", "6"];
 export function GraphControls({ report, s }: PartProps) {
   return (
     <div class="controls">
-      <search class="search">
-        <Icon name="search" />
-        <input
-          data-filter type="text" spellcheck={false} placeholder="Find an op  ( / )" aria-label="Find an op" value={s.args["node_name"] ?? ""}
-          title="Part of a name; Enter shows the op that fits best"
-          onChange={(e) => set({ op: "", args: { ...s.args, node_name: e.currentTarget.value.trim() } })}
-        />
-      </search>
+      <OpFinder report={report} s={s} />
       <ModuleChoice report={report} s={s} />
       <label class="choice">Radius
         <select value={s.args["radius"] || "2"} onChange={(e) => setArg("radius", e.currentTarget.value)}>
@@ -55,7 +50,8 @@ export function GraphControls({ report, s }: PartProps) {
 }
 
 export function GraphPart({ report, s }: PartProps) {
-  const made = useMemo(() => graphOf(report), [report]);
+  const expanded = s.args["expand"] ?? "";
+  const made = useMemo(() => graphOf(report, new Set(namesOf(expanded))), [report, expanded]);
   const head = useRef<HTMLDivElement>(null);
   if (!made) return null;
   const { nodes, edges, left, middle } = made;
@@ -64,16 +60,47 @@ export function GraphPart({ report, s }: PartProps) {
     if (svg) saveSvg(middle, svg, getComputedStyle(svg.parentElement!).backgroundColor);
   };
   if (nodes.length === 0) return <p class="none">No op is called so in this module.</p>;
+  const choose = (op: string): void =>
+    set({ op, program: made.program, args: { ...s.args, node_name: "", expand: "", trail: trailOf(s.args["trail"] ?? "", middle, op) } });
+  const changes = edges.filter((e) => e.layout).length;
+  const copies = edges.filter((e) => e.copy && !e.layout).length;
   return (
     <section class="panel" aria-label="Graph">
       <div class="panel-head" ref={head}>
         <h2>Neighbourhood</h2>
-        <output class="table-count">{plural(nodes.length, "op")}{left > 0 && `, ${plural(left, "more op")} not drawn`} · operands above, users below · the bar is the share of time</output>
+        <output class="table-count">{plural(nodes.length, "op")}{left > 0 && `, ${plural(left, "more op")} not drawn`} · operands above, users below · the warmer, the more time
+          {changes > 0 && <> · <b class="graph-key layout">{plural(changes, "change")} of layout</b></>}{copies > 0 && <> · <b class="graph-key copy">{plural(copies, "copy", "copies")}</b></>}
+        </output>
         <button type="button" class="button push" title="Save the graph for Graphviz" onClick={() => save(`${middle}.dot`, "text/vnd.graphviz", toDot(middle, nodes, edges))}><Icon name="download" /> DOT</button>
         <button type="button" class="button" title="Save the picture" onClick={savePicture}><Icon name="download" /> SVG</button>
       </div>
-      <GraphView nodes={nodes} edges={edges} chosen={nodes.some((n) => n.id === s.op) ? s.op : middle} onChoose={(n) => set({ op: n.id, program: made.program, args: { ...s.args, node_name: "" } })} title="Neighbourhood" />
+      <Crumbs report={report} s={s} middle={middle} choose={choose} />
+      <GraphView
+        nodes={nodes} edges={edges} chosen={nodes.some((n) => n.id === s.op) ? s.op : middle} onChoose={(n) => choose(n.id)} title="Neighbourhood"
+        onOpen={(n) => setArg("expand", flipName(expanded, n.id))}
+      />
     </section>
+  );
+}
+
+/** What the op is part of, from the program down, and where one came from. */
+function Crumbs({ report, s, middle, choose }: { report: Report; s: PartProps["s"]; middle: string; choose: (op: string) => void }) {
+  const path = graphPath(report);
+  const trail = namesOf(s.args["trail"] ?? "").filter((op) => op !== middle);
+  return (
+    <nav class="graph-crumbs" aria-label="Where the op is">
+      <span class="row">
+        {path.computations.map((c, i) => (
+          <span key={i} class="row">
+            <span class="ago" title={`computation ${c}`}>{c}</span> <Icon name="right" />
+            {i < path.ops.length ? <><button type="button" class="link" onClick={() => choose(path.ops[i]!)}>{path.ops[i]}</button> <Icon name="right" /></> : <b>{middle}</b>}
+          </span>
+        ))}
+      </span>
+      {trail.length > 0 && (
+        <span class="row"><span class="ago">Seen before:</span> {trail.map((op) => <button key={op} type="button" class="link" onClick={() => choose(op)}>{op}</button>)}</span>
+      )}
+    </nav>
   );
 }
 
@@ -85,7 +112,7 @@ interface Graph {
   program: string;
 }
 
-export function graphOf(r: Report): Graph | null {
+export function graphOf(r: Report, open: ReadonlySet<string> = new Set()): Graph | null {
   const nt = nodesOf(r);
   const et = edgesOf(r);
   if (!nt || !et) return null;
@@ -110,11 +137,11 @@ export function graphOf(r: Report): Graph | null {
   const edges = et.rows.flatMap((e) => {
     const a = at.get(text(e[from]));
     const b = at.get(text(e[to]));
-    return a === undefined || b === undefined || a === b ? [] : [{ from: a, to: b, layout: layout >= 0 && e[layout] === true }];
+    return a === undefined || b === undefined || a === b ? [] : [{ from: a, to: b, layout: layout >= 0 && e[layout] === true, copy: opcode >= 0 && copyOf(text(kept[b]![opcode])) }];
   });
   const nodes = kept.map((row): GraphNode => ({
     id: text(row[id]), label: text(row[id]), opcode: opcode >= 0 ? text(row[opcode]) : "", shape: shape >= 0 ? text(row[shape]) : "",
-    share: shareOf(row), more: more.reduce((n, i) => n + (asNumber(row[i]) || 0), 0),
+    share: shareOf(row), open: open.has(text(row[id])), more: more.reduce((n, i) => n + (asNumber(row[i]) || 0), 0),
   }));
   const centre = far >= 0 ? kept.find((row) => asNumber(row[far]) === 0) : kept[0];
   return { nodes, edges, left: nt.total_rows - kept.length, middle: centre ? text(centre[id]) : "", program: kept[0] && program >= 0 ? text(kept[0][program]) : "" };
