@@ -24,20 +24,19 @@ uint32_t beside_place(struct beside *b, struct xp_span host, int64_t id)
     return BESIDE_MAX;
 }
 
-static const char *name_of(const struct beside *b, const struct beside_device *d,
+/* "<word> 3", or "host/3" where there are several; a word of NULL: 3 alone. */
+static const char *name_of(const struct beside *b, const struct beside_device *d, const char *word,
                            struct xp_arena *a)
 {
-    char id[24];
-    int n = snprintf(id, sizeof id, "%lld", (long long)d->id);
-    size_t host = b->hosts ? d->host.n + 1 : 0;
-    char *text = xp_arena_alloc(a, host + (size_t)n + 1);
+    size_t room = d->host.n + (word ? strlen(word) : 0) + 24;
+    char *text = xp_arena_alloc(a, room);
     if (!text)
         return NULL;
-    if (host) {
-        memcpy(text, d->host.p, d->host.n);
-        text[host - 1] = '/';
-    }
-    memcpy(text + host, id, (size_t)n + 1);
+    if (b->hosts)
+        snprintf(text, room, "%.*s/%lld", (int)d->host.n, (const char *)d->host.p,
+                 (long long)d->id);
+    else
+        snprintf(text, room, "%s%s%lld", word ? word : "", word ? " " : "", (long long)d->id);
     return text;
 }
 
@@ -51,11 +50,12 @@ struct report_column *beside_columns(const struct beside *b, const struct report
         return NULL;
     memcpy(v, before, nbefore * sizeof *v);
     for (uint32_t i = 0; i < b->n; i++) {
-        const char *name = name_of(b, &b->v[i], a);
-        if (!name)
+        struct report_column *c = &v[nbefore + i];
+        *c = *each;
+        c->id = name_of(b, &b->v[i], NULL, a);
+        c->label = name_of(b, &b->v[i], each->label, a);
+        if (!c->id || !c->label)
             return NULL;
-        v[nbefore + i] = *each;
-        v[nbefore + i].id = v[nbefore + i].label = name;
     }
     for (uint32_t i = 0; i < nafter; i++)
         v[nbefore + b->n + i] = after[i];

@@ -23,8 +23,9 @@ struct beside {
 /* Its column, made if it is new; BESIDE_MAX: there is no room. One device's calls come together. */
 uint32_t beside_place(struct beside *b, struct xp_span host, int64_t id);
 
-/* What stands before the devices, one column a device like `each` ("device 3", "host/3"), what
- * stands after them. NULL: no memory. */
+/* What stands before the devices, one column a device like `each`, what stands after them. A
+ * device's column is called by its number, or host/number, its label begins with each->label.
+ * NULL: no memory. */
 struct report_column *beside_columns(const struct beside *b, const struct report_column *before,
                                      uint32_t nbefore, const struct report_column *each,
                                      const struct report_column *after, uint32_t nafter,

@@ -181,11 +181,11 @@ static const struct report_column matrix_before[] = {
     {"unit", "Unit", "", REPORT_COL_TEXT, false, "of the hardware"},
 };
 static const struct report_column matrix_each = {
-    NULL,       NULL,
+    NULL,       "device",
     "fraction", REPORT_COL_NUMBER,
     false,      "achieved / peak of its busiest node in that sample"};
 static const struct report_column matrix_change = {
-    NULL,       NULL,
+    NULL,       "device",
     "fraction", REPORT_COL_NUMBER,
     false,      "achieved / peak of its busiest node: in sample= less in against="};
 
@@ -222,6 +222,8 @@ static enum xp_status table_matrix(struct report *r, const struct samples *s,
     m->samples = *asked;
     if (!asked->has_sample)
         m->samples.sample = s->v[0].id;
+    for (size_t i = 1; i < s->n && !asked->has_sample; i++)
+        m->samples.sample = s->v[i].id < m->samples.sample ? s->v[i].id : m->samples.sample;
     m->busy = xp_arena_alloc(r->a, rows * sizeof *m->busy);
     if (!m->busy)
         return no_memory(err);

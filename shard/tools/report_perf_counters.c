@@ -163,11 +163,11 @@ static const struct report_column chip_before[CHIP_BEFORE] = {
     {"counter", "Counter", "", REPORT_COL_TEXT, false, "name"},
 };
 static const struct report_column chip_each = {
-    NULL,    NULL,
+    NULL,    "chip",
     "count", REPORT_COL_NUMBER,
     false,   "value on this chip; where a sample has several, the last"};
 static const struct report_column chip_change = {
-    NULL,    NULL,
+    NULL,    "chip",
     "count", REPORT_COL_NUMBER,
     false,   "value in sample= less that in against=, on this chip"};
 enum { CHIP_SPREAD, CHIP_SET, CHIP_WORDS, CHIP_AFTER };
@@ -265,9 +265,11 @@ static enum xp_status table_chips(struct report *r, struct chips *x, struct xp_e
     const struct counters *all = x->list.all;
     struct beside_samples *s = &x->ask->samples;
     char title[96];
-    if (!s->has_sample && all->n) { /* one sample, not a mixture of all */
-        s->sample = all->v[0].sample;
+    if (!s->has_sample && all->n) { /* the first, not a mixture of all */
         s->has_sample = true;
+        s->sample = all->v[0].sample;
+        for (uint32_t i = 1; i < all->n; i++)
+            s->sample = all->v[i].sample < s->sample ? all->v[i].sample : s->sample;
     }
     for (uint32_t i = 0; i < all->n; i++)
         if (in_sample(&all->v[i], x->ask)) {

@@ -302,6 +302,61 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     await close();
   });
 
+  test("counters stand chip by chip and sample by sample, are found by expressions, and one has a link; a unit says what it is", { skip: !realProfile("synth_tpu_counters", "tpu-0") && "the sample is not there" }, async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    const at = (name) => new URL(page.url()).searchParams.get(name);
+    await page.goto(`${base}utilization_viewer?run=synth_tpu_counters&unit=Scalar%20Unit`);
+    await ready(page);
+    assert.match(await page.locator(".unit-meaning").innerText(), /Scalar Unit[\s\S]*steers the program/);
+    await page.locator(".panel-head select").nth(1).selectOption("1001");
+    await page.waitForSelector("text=Units by devices: sample 1000 less sample 1001");
+    await page.click(".unit-meaning a");
+    await page.waitForSelector("text=Chips: sample 1000 less sample 1001");
+    assert.equal(at("q"), "counter:/scalar_alu_instruction_[01]$/");
+    await waitFor("both slots of each core", async () => (await page.locator(".data tbody tr").count()) === 6);
+    await page.locator(".data tbody tr").first().click();
+    await page.waitForSelector("text=One counter, everywhere");
+    assert.match(at("counter"), /scalar_alu_instruction_[01]$/);
+    const [link, text] = [page.url(), await page.locator(".counter-part .data").innerText()];
+    await page.goto("about:blank");
+    await page.goto(link);
+    await page.waitForSelector("text=One counter, everywhere");
+    assert.equal(await page.locator(".counter-part .data").innerText(), text);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("an area of the roofline lists its ops, a kernel tells how long it takes, ops are summed up by layer", { skip: !(realProfile("synth_gpu_train", "gpu-0") && realProfile("synth_tpu_train", "tpu-worker-0")) && "the samples are not there" }, async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    await page.goto(`${base}kernel_stats?run=synth_gpu_train`);
+    await ready(page);
+    await page.locator(".data td", { hasText: "volta_h884gemm_64x128" }).first().click();
+    await page.waitForSelector("text=How long this kernel takes");
+    assert.equal(new URL(page.url()).searchParams.get("kernel"), "volta_h884gemm_64x128");
+    await page.goto(`${base}hlo_stats?run=synth_tpu_train`);
+    await ready(page);
+    await page.click(".head-row button:text-is('Layer')");
+    await page.waitForSelector(".data td:text-is('layer_1')");
+    await page.goto(`${base}roofline_model?run=synth_tpu_train`);
+    await ready(page);
+    const box = await page.locator(".scatter .plot").boundingBox();
+    await page.mouse.move(box.x + box.width * 0.55, box.y + 20);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.7, box.y + box.height - 60, { steps: 3 });
+    await page.mouse.up();
+    await page.waitForSelector("text=2 ops as the table below is filtered");
+    assert.match(new URL(page.url()).searchParams.get("q.ops"), /^intensity>=[\d.]+ intensity<=[\d.]+ flop_rate>=\S+ flop_rate<=\S+$/);
+    assert.equal(await page.locator(".bubble.dim").count(), 4);
+    await page.click(".panel-head button:text-is('All ops')");
+    await page.waitForSelector(".bubble.dim", { state: "detached" });
+    await page.goto(`${base}op_profile?run=synth_tpu_train&view=icicle&colour=waste&op=fusion.7`);
+    await ready(page);
+    await page.waitForSelector(".row-card:has-text('Of the steps')");
+    assert.match(await page.locator(".waste-scale").innerText(), /unused/);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
   test("a click on a curve of memory shows what is alive then, and the address says so", { skip: !realProfile("synth_gpu_train", "gpu-0") && "the sample is not there" }, async () => {
     const { page, close } = await openPage(browser, server.url);
     const at = () => new URL(page.url()).searchParams.get("at");

@@ -15,9 +15,14 @@ const LETTER = 6.2; // px
 const MAX_ROW = 26;
 const MIN_ROW = 3;
 
-/** From pale to strong in one hue; in the dark theme from dim to bright. */
-function rgbOf(share: number, isDark: boolean): [number, number, number] {
-  const stops: [number, number, number][] = isDark
+/** From pale to strong in one hue; in the dark theme from dim to bright. Where there are values below
+    0: orange for these, blue for those above, so that nobody has to tell red from green. */
+function rgbOf(share: number, isDark: boolean, signed: boolean): [number, number, number] {
+  const stops: [number, number, number][] = signed
+    ? isDark
+      ? [[255, 178, 92], [150, 92, 40], [32, 40, 56], [48, 92, 160], [128, 184, 255]]
+      : [[156, 74, 0], [244, 176, 108], [244, 245, 248], [140, 178, 236], [20, 74, 168]]
+    : isDark
     ? [[32, 40, 56], [52, 84, 150], [104, 150, 232], [255, 214, 130]]
     : [[236, 241, 250], [160, 190, 240], [66, 110, 205], [128, 28, 60]];
   const x = Math.min(0.9999, Math.max(0, share)) * (stops.length - 1);
@@ -35,6 +40,8 @@ export function HeatMap({ s, onRow, onSpan, first = "name" }: {
   const order = useSignal<Order>(first);
   const at = useSignal<{ row: number; column: number } | null>(null);
   const m = useMemo(() => matrixOf(s), [s]);
+  const signed = m.low < 0;
+  const [low, high] = signed ? [-Math.max(-m.low, m.high), Math.max(-m.low, m.high)] : [m.low, m.high];
   const rows = useMemo(() => rowOrder(m, s.names, order.value), [m, order.value]);
   const row = Math.max(MIN_ROW, Math.min(MAX_ROW, Math.floor(520 / Math.max(1, m.rows))));
   const inner = Math.max(40, width.value - LABELS - 8);
@@ -57,7 +64,7 @@ export function HeatMap({ s, onRow, onSpan, first = "name" }: {
       for (let x = 0; x < m.columns; x++) {
         const v = m.values[r * m.columns + x]!;
         if (Number.isNaN(v)) continue;
-        const [red, green, blue] = rgbOf(m.high > m.low ? (v - m.low) / (m.high - m.low) : 0.5, isDark);
+        const [red, green, blue] = rgbOf(high > low ? (v - low) / (high - low) : 0.5, isDark, signed);
         g.fillStyle = `rgb(${red} ${green} ${blue})`;
         g.fillRect(x * slot, k * row, Math.max(1, slot - gapX), row - gapY);
       }
@@ -94,11 +101,11 @@ export function HeatMap({ s, onRow, onSpan, first = "name" }: {
     <figure class="chart heat" aria-label={s.title}>
       <div class="legend-row">
         <span class="heat-scale">
-          {show(m.low, s.y.unit)}
+          {show(low, s.y.unit)}
           <svg width="120" height="10" aria-hidden="true">
-            {Array.from({ length: 24 }, (_, i) => <rect key={i} x={i * 5} y={0} width={5} height={10} fill={`rgb(${rgbOf(i / 23, isDark).join(" ")})`} />)}
+            {Array.from({ length: 24 }, (_, i) => <rect key={i} x={i * 5} y={0} width={5} height={10} fill={`rgb(${rgbOf(i / 23, isDark, signed).join(" ")})`} />)}
           </svg>
-          {show(m.high, s.y.unit)}
+          {show(high, s.y.unit)}
         </span>
         <label class="row">Order
           <select value={order.value} onChange={(e) => (order.value = e.currentTarget.value as Order)}>

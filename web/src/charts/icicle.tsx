@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
 import type { Tree } from "../api/report";
 import { categorize, colourOf } from "../model/colour";
+import { unusedOf, wasteColour } from "../model/hardware";
 import { palette } from "../model/theme";
 import { familyOf, icicle } from "../model/treemodel";
 import { asNumber, show } from "../model/units";
@@ -11,8 +12,20 @@ import { shorten } from "./xy";
 
 const ROW = 24;
 
-export function Icicle({ tree, weight, onChoose, isChosen }: {
-  tree: Tree; weight: number; onChoose?: (i: number) => void; isChosen: (i: number) => boolean;
+function WasteScale() {
+  return (
+    <span class="waste-scale">
+      hardware used
+      <svg width="120" height="10" aria-hidden="true">{Array.from({ length: 24 }, (_, i) => <rect key={i} x={i * 5} y={0} width={5} height={10} fill={wasteColour(i / 23)} />)}</svg>
+      unused
+      <svg width="14" height="10" aria-hidden="true"><rect width="14" height="10" fill={wasteColour(NaN)} /></svg> not known
+    </span>
+  );
+}
+
+/** byWaste: colours say how much of the hardware is unused, not what an op is called. */
+export function Icicle({ tree, weight, onChoose, isChosen, byWaste = false }: {
+  tree: Tree; weight: number; onChoose?: (i: number) => void; isChosen: (i: number) => boolean; byWaste?: boolean;
 }) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box, 900);
@@ -47,6 +60,7 @@ export function Icicle({ tree, weight, onChoose, isChosen }: {
       <p class="trail">
         <button type="button" class="link" onClick={() => (root.value = -1)}>All</button>
         {path.map((i) => <span key={i}> › <button type="button" class="link" onClick={() => (root.value = i)}>{tree.nodes[i]!.name}</button></span>)}
+        {byWaste && <WasteScale />}
       </p>
       <div
         ref={box} class="plot" tabIndex={0} role="img" onKeyDown={keys} onPointerLeave={() => (hover.value = -1)}
@@ -58,7 +72,7 @@ export function Icicle({ tree, weight, onChoose, isChosen }: {
             const w = s.width * width.value;
             return (
               <g key={s.node} class={`slab ${isChosen(s.node) ? "chosen" : ""}`} onPointerMove={() => (hover.value = s.node)} onClick={() => pick(s.node)}>
-                <rect x={s.x * width.value} y={s.depth * ROW} width={Math.max(1, w - 1)} height={ROW - 1.5} rx={2} fill={colourOf(name, categorize(name, "device"), colours)} />
+                <rect x={s.x * width.value} y={s.depth * ROW} width={Math.max(1, w - 1)} height={ROW - 1.5} rx={2} fill={byWaste ? wasteColour(unusedOf(tree, s.node)) : colourOf(name, categorize(name, "device"), colours)} />
                 {w > 34 && <text class="slab-text" x={s.x * width.value + 5} y={s.depth * ROW + 16}>{shorten(name, Math.floor((w - 8) / 6.9))}</text>}
               </g>
             );

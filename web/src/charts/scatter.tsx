@@ -1,6 +1,7 @@
 // A scatter plot on log axes; with roofs it is the roofline. The area of a dot is its weight.
 import { useSignal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
+import type { Area } from "../model/hardware";
 import { number, show } from "../model/units";
 import { useWidth } from "../widgets/size";
 import { logAxis } from "./scale";
@@ -19,6 +20,7 @@ export interface Dot {
   weight: number; // 0 … 1
   group: string;
   facts: [string, string][];
+  dim?: boolean; // not what is looked for
 }
 
 export interface Roof {
@@ -27,19 +29,25 @@ export interface Roof {
   slope: number; // y per x of the part before it; 0: flat only
 }
 
-export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, title, height = 430 }: {
+const LEAST = 6; // px; a shorter drag is a click
+
+export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, onArea, whole, title, height = 430 }: {
   dots: readonly Dot[]; roofs: readonly Roof[]; x: { label: string; unit: string }; y: { label: string; unit: string };
   groups: readonly string[]; colours: readonly string[]; chosen: string; onChoose?: (d: Dot | null) => void; title: string; height?: number;
+  onArea?: (a: Area) => void; // a rectangle was drawn
+  whole?: Dot | null; // all of it, as one mark
 }) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box, 760);
   const hover = useSignal<string>("");
+  const drag = useSignal<Area | null>(null); // in px, as it was drawn
+  const dragged = useRef(false);
   const off = useSignal<ReadonlySet<string>>(new Set());
   const seen = useMemo(
     () => dots.filter((d) => d.x > 0 && d.y > 0 && !off.value.has(d.group)).sort((a, b) => b.weight - a.weight),
     [dots, off.value],
   );
-  const bounds = useMemo(() => boundsOf(dots.filter((d) => d.x > 0 && d.y > 0), roofs), [dots, roofs]);
+  const bounds = useMemo(() => boundsOf([...dots, ...(whole ? [whole] : [])].filter((d) => d.x > 0 && d.y > 0), roofs), [dots, roofs, whole]);
   const inner = Math.max(60, width.value - LEFT - RIGHT);
   const tall = height - TOP - BOTTOM;
   const ax = logAxis(bounds.x0, bounds.x1, x.unit, bare, Math.floor(inner / 90));
@@ -49,17 +57,42 @@ export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, 
   const inverse = (px: number): number => ax.min * (ax.max / ax.min) ** ((px - LEFT) / inner);
   const slopes = roofs.map((r) => slopeOf(r, ax, ay, sx, sy));
   const names = placeNames(roofs, slopes, sx);
-  const radius = (w: number): number => 3 + 17 * Math.sqrt(Math.max(0, w));
+  const inverseY = (py: number): number => ay.min * (ay.max / ay.min) ** ((TOP + tall - py) / tall);
+  const radius = (w: number): number => Math.max(2, 20 * Math.sqrt(Math.max(0, w)));
   const colour = (group: string): string => colours[Math.max(0, groups.indexOf(group))] ?? "var(--c0)";
-  const here = seen.find((d) => d.key === (hover.value || "")) ?? null;
+  const marks = whole ? [...seen, whole] : seen;
+  const here = marks.find((d) => d.key === (hover.value || "")) ?? null;
 
-  const nearest = (e: PointerEvent): void => {
+  const placeOf = (e: PointerEvent): [number, number] => {
     const r = box.current!.getBoundingClientRect();
-    const px = e.clientX - r.left;
-    const py = e.clientY - r.top;
+    return [e.clientX - r.left, e.clientY - r.top];
+  };
+  const begin = (e: PointerEvent): void => {
+    dragged.current = false;
+    if (!onArea || e.button !== 0 || e.pointerType === "touch") return;
+    const [px, py] = placeOf(e);
+    (e.currentTarget as Element).setPointerCapture(e.pointerId);
+    drag.value = { x0: px, x1: px, y0: py, y1: py };
+  };
+  const end = (): void => {
+    const d = drag.peek();
+    drag.value = null;
+    if (!d || Math.hypot(d.x1 - d.x0, d.y1 - d.y0) < LEAST) return;
+    dragged.current = true;
+    const [left, right] = [Math.min(d.x0, d.x1), Math.max(d.x0, d.x1)];
+    const [top, bottom] = [Math.min(d.y0, d.y1), Math.max(d.y0, d.y1)];
+    onArea?.({ x0: inverse(left), x1: inverse(right), y0: inverseY(bottom), y1: inverseY(top) });
+  };
+  const nearest = (e: PointerEvent): void => {
+    const [px, py] = placeOf(e);
+    if (drag.peek()) {
+      hover.value = "";
+      drag.value = { ...drag.peek()!, x1: px, y1: py };
+      return;
+    }
     let best = "";
     let least = Infinity;
-    for (const d of seen) {
+    for (const d of marks) {
       const far = Math.hypot(sx(d.x) - px, sy(d.y) - py) - radius(d.weight) * 0.7;
       if (far < least) [least, best] = [far, d.key];
     }
@@ -93,8 +126,9 @@ export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, 
       </div>
       <div
         ref={box} class="plot" tabIndex={0} role="img" onKeyDown={keys} onPointerMove={nearest} onPointerLeave={() => (hover.value = "")}
-        onClick={() => onChoose?.(here && here.key !== chosen ? here : null)}
-        aria-label={`${title}: ${seen.length} points; ${x.label} against ${y.label}. Arrow keys go from the heaviest on.`}
+        onPointerDown={begin} onPointerUp={end} onPointerCancel={() => (drag.value = null)}
+        onClick={() => !dragged.current && here !== whole && onChoose?.(here && here.key !== chosen ? here : null)}
+        aria-label={`${title}: ${seen.length} points; ${x.label} against ${y.label}. Arrow keys go from the heaviest on.${onArea ? " A drag chooses those in a rectangle." : ""}`}
       >
         <svg width={width.value} height={height} aria-hidden="true">
           {ax.ticks.map((t) => (
@@ -114,10 +148,17 @@ export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, 
           {roofs.map((r, i) => <RoofLine key={r.name} r={r} i={i} slope={slopes[i]!} ax={ax} ay={ay} sx={sx} sy={sy} />)}
           {seen.map((d) => (
             <circle
-              key={d.key} class={`bubble ${d.key === chosen ? "chosen" : ""} ${d === here ? "hover" : ""}`} cx={sx(d.x)} cy={sy(d.y)}
+              key={d.key} class={`bubble ${d.key === chosen ? "chosen" : ""} ${d === here ? "hover" : ""} ${d.dim ? "dim" : ""}`} cx={sx(d.x)} cy={sy(d.y)}
               r={radius(d.weight)} fill={colour(d.group)}
             />
           ))}
+          {whole && whole.x > 0 && whole.y > 0 && <path class="whole-mark" d={`M${sx(whole.x)} ${sy(whole.y) - 8}l8 8l-8 8l-8 -8z`} />}
+          {drag.value && (
+            <rect
+              class="chosen-area" x={Math.min(drag.value.x0, drag.value.x1)} y={Math.min(drag.value.y0, drag.value.y1)}
+              width={Math.abs(drag.value.x1 - drag.value.x0)} height={Math.abs(drag.value.y1 - drag.value.y0)}
+            />
+          )}
           {roofs.map((r, i) => <RoofName key={r.name} r={r} i={i} turn={slopes[i]!.turn} name={names[i]!} above={roofs.every((o) => o.slope <= r.slope)} ax={ax} inverse={inverse} sx={sx} sy={sy} />)}
         </svg>
         {here && (

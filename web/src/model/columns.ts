@@ -11,6 +11,18 @@ export function isPlumbing(c: Column): boolean {
   return PLUMBING.test(c.id);
 }
 
+/** Where rows have short names, the full ones are told when the pointer rests there. */
+function isLongName(table: Pick<Table, "columns">, c: Column): boolean {
+  return c.id === "kernel" && table.columns.some((x) => x.id === "short_name");
+}
+
+/** What a cell means in full; "": what it shows. */
+export function fullName(table: Pick<Table, "columns">, row: readonly Cell[], i: number): string {
+  if (table.columns[i]!.id !== "short_name") return "";
+  const at = table.columns.findIndex((c) => isLongName(table, c));
+  return at < 0 ? "" : String(row[at] ?? "");
+}
+
 export interface Shown {
   columns: number[];
   empty: number[]; // hidden because no row has a value
@@ -23,7 +35,7 @@ export function shownColumns(table: Pick<Table, "columns" | "rows">, changed: Re
   const sample = table.rows;
   table.columns.forEach((c, i) => {
     const blank = sample.length > 0 && sample.every((r) => r[i] === null || r[i] === undefined || r[i] === "");
-    const usual = !isPlumbing(c) && !blank;
+    const usual = !isPlumbing(c) && !blank && !isLongName(table, c);
     if (usual !== changed.has(c.id)) columns.push(i);
     else if (blank && !isPlumbing(c)) empty.push(i);
   });

@@ -2,6 +2,7 @@
 // 50,000 rows cost one typed array.
 import type { Cell, Column, Table } from "../api/report";
 import { orderBy } from "./order";
+import { Pattern } from "./regex";
 import { asNumber, parseAmount, show, sum } from "./units";
 
 export interface Sort {
@@ -32,7 +33,7 @@ export interface Term {
   op: Operator;
   text: string; // folded
   amount: number;
-  pattern: RegExp | null; // /such/
+  pattern: Pattern | null; // /such/
 }
 
 export interface Filter {
@@ -61,12 +62,12 @@ export function findColumn(columns: readonly Column[], name: string): number {
 }
 
 /** /core_[0-3]/ is a regular expression; null: a plain word. */
-function patternOf(word: string, errors: string[]): RegExp | null {
+function patternOf(word: string, errors: string[]): Pattern | null {
   if (word.length < 3 || !word.startsWith("/") || !word.endsWith("/")) return null;
   try {
-    return new RegExp(word.slice(1, -1), "i");
-  } catch {
-    errors.push(`“${word}” is no regular expression`);
+    return new Pattern(word.slice(1, -1));
+  } catch (e) {
+    errors.push(`“${word}” is no regular expression that can be used here, ${e instanceof Error ? e.message : ""}`);
     return null;
   }
 }

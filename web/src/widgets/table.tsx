@@ -4,7 +4,7 @@ import { useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Cell, Column, Table } from "../api/report";
-import { commonStart, naturalWidth, shownColumns } from "../model/columns";
+import { commonStart, fullName, naturalWidth, shownColumns } from "../model/columns";
 import { count, plural } from "../model/format";
 import {
   arrange, choose, groupable, grouped, groupFilter, isNumeric, parseFilter, sorted, totals, toCsv, toMarkdown, type Sort,
@@ -397,5 +397,6 @@ function CellOf({ p, row, i }: { p: RowProps; row: readonly Cell[]; i: number })
   const start = p.starts.get(i) ?? 0; // what all rows begin with tells them not apart
   if (c.type === "op" && p.onChoose)
     return <td class={pin} title={text}><button type="button" class="link op-name" onClick={() => p.onChoose!(row)}>{text}</button></td>;
-  return <td class={`${numeric ? "number" : ""} ${pin}`} title={numeric ? exact(v, c.unit) : text}>{start ? `…${text.slice(start)}` : text}</td>;
+  if (c.id === "counter") return <td class={`tail ${pin}`} title={text}><bdi>{text}</bdi></td>; // its end tells it from the others
+  return <td class={`${numeric ? "number" : ""} ${pin}`} title={numeric ? exact(v, c.unit) : fullName(p.table, row, i) || text}>{start ? `…${text.slice(start)}` : text}</td>;
 }

@@ -10,7 +10,7 @@ export function RowCard({ table, row, href, close }: { table: Table; row: readon
   const text = (i: number): string => show(row[i], table.columns[i]!.unit);
   const all = table.columns.map((_, i) => i).filter((i) => row[i] !== null && row[i] !== undefined && row[i] !== "");
   const long = all.filter((i) => typeof row[i] === "string" && text(i).length > LONG);
-  const name = table.columns.findIndex((c) => c.type === "op");
+  const name = ["short_name", "counter", "unit"].map((id) => table.columns.findIndex((c) => c.id === id)).find((i) => i >= 0) ?? table.columns.findIndex((c) => c.type === "op");
   return (
     <aside class="row-card" aria-label={`The chosen row of ${table.title}`}>
       <header>

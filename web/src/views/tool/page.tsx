@@ -7,6 +7,7 @@ import type { Metric, Report } from "../../api/report";
 import type { Progress, Run } from "../../api/types";
 import { bytes, count, plural } from "../../model/format";
 import { here } from "../../model/location";
+import { serverFilter } from "../../model/serverfilter";
 import { elsewhere, parseTool, rangeArguments, toolHref, type ToolUrl } from "../../model/toolurl";
 import { TIMELINE, tools, toolOf, type Tool } from "../../model/tools";
 import { markdownText } from "../../model/tablemodel";
@@ -53,7 +54,7 @@ export function ToolPage() {
   }, [api, s.run]);
 
   // Rows that were kept back are ordered and chosen by the server, not among those that are here.
-  const word = truncated.value ? s.q.split(/\s+/).find((w) => /^[\w.-]{2,}$/.test(w) && !w.startsWith("-")) : undefined;
+  const word = truncated.value ? serverFilter(s.q) : "";
   const { report, problem, busy, progress, retry } = useReport(api, {
     run: s.run, tool: tool.id, host: s.hosts, limit: limit.value, ...rangeArguments(s), ...toolArguments(s), ...specials[tool.id]?.args?.(s),
     ...(truncated.value && s.sort ? { sort: s.sort } : {}), ...(word ? { filter: word } : {}),
@@ -193,7 +194,7 @@ function ReportView({ report: r, s, root, tool, size, all }: { report: Report; s
   // Where figures are what one comes for they are large; elsewhere they leave the room to the rest.
   const large = FIGURES.has(tool.id) ? known.filter((m) => !isSecond(m)) : [];
   const small = known.filter((m) => !large.includes(m));
-  const tables = special?.tables ? special.tables(r) : r.tables;
+  const tables = special?.tables ? special.tables(r, s) : r.tables;
   const series = special?.series ? special.series(r) : r.series;
   const nothing = metrics.length === 0 && tables.length === 0 && series.length === 0 && !r.tree && !r.text;
   const figures = large.length > 0 && (

@@ -9,6 +9,7 @@ import { XyChart, type Pick } from "../../charts/xy";
 import { count, plural } from "../../model/format";
 import { measuresOf, pivot } from "../../model/matrix";
 import { eventOf, opColumns, opOf, sameOp, timeOf, timeOfRequest, weightColumn } from "../../model/ops";
+import { pickOf } from "../../model/picks";
 import { isNumeric, parseSort } from "../../model/tablemodel";
 import { formatSteps, timelineHref, type ToolUrl } from "../../model/toolurl";
 import { asNumber } from "../../model/units";
@@ -17,6 +18,7 @@ import { Icon } from "../../widgets/icon";
 import { DataTable } from "../../widgets/table";
 import { TreeTable } from "../../widgets/treetable";
 import { RowCard } from "./card";
+import { OpCard } from "./opcard";
 import { requestLink } from "./inference";
 import { set, setArg, tableState } from "./state";
 
@@ -80,7 +82,9 @@ export function TablePart({ t, first, all, ...p }: PartProps & { t: Table; first
   };
   const linked = columns.begin >= 0 || columns.op >= 0 || columns.event >= 0 || t.columns.some((c) => c.id === "request");
   const isOps = columns.op >= 0;
+  const pick = pickOf(t);
   const choose = (row: readonly Cell[] | null): void => {
+    if (pick) return set({ args: { ...s.args, [pick.arg]: row ? pick.nameOf(row) : "" }, ...(isOps ? (row ? opOf(row, columns) : { op: "", program: "" }) : {}) });
     if (!isOps) return void (local.value = row);
     const id = row ? opOf(row, columns) : { op: "", program: "" };
     set(id);
@@ -89,7 +93,7 @@ export function TablePart({ t, first, all, ...p }: PartProps & { t: Table; first
     <DataTable
       table={t} q={state.q} onFilter={state.setQ} sort={state.sort} onSort={state.setSort}
       changed={state.changed} onColumns={state.setChanged} group={state.group} onGroup={state.setGroup} onOpenGroup={state.openGroup} {...(linked ? { link } : {})}
-      isChosen={isOps ? (row) => sameOp(s, opOf(row, columns)) : (row) => row === local.value}
+      isChosen={pick ? (row) => pick.nameOf(row) === s.args[pick.arg] && (!isOps || s.op === "" || sameOp(s, opOf(row, columns))) : isOps ? (row) => sameOp(s, opOf(row, columns)) : (row) => row === local.value}
       onChoose={choose} where={window.location.href}
       card={(row) => <RowCard table={t} row={row} href={linked ? link(row) : ""} close={() => choose(null)} />}
       extra={t.total_rows > t.rows.length && all && <button type="button" class="button" onClick={all}>List all {count(t.total_rows)}</button>}
@@ -195,6 +199,7 @@ function seriesTable(x: Series): Table {
 export function TreePart({ tree, title, ...p }: PartProps & { tree: Tree; title: string }) {
   const { s } = p;
   const view = s.args["view"] === "icicle" ? "icicle" : "tree";
+  const byWaste = s.args["colour"] === "waste";
   const weight = weightColumn(tree.columns);
   const sort = parseSort(s.args["sort.tree"] ?? "") ?? (weight >= 0 ? { column: tree.columns[weight]!.id, descending: true } : null);
   const q = s.args["q.tree"] ?? "";
@@ -227,12 +232,19 @@ export function TreePart({ tree, title, ...p }: PartProps & { tree: Tree; title:
             <button type="button" aria-pressed={view === "tree"} onClick={() => setArg("view", "")}>Tree</button>
             <button type="button" aria-pressed={view === "icicle"} onClick={() => setArg("view", "icicle")}>Icicle</button>
           </div>
+          {view === "icicle" && tree.columns.some((x) => x.id === "wasted") && (
+            <div class="switch" role="group" aria-label="Colours say">
+              <button type="button" aria-pressed={!byWaste} title="Colours by name and category" onClick={() => setArg("colour", "")}>Name</button>
+              <button type="button" aria-pressed={byWaste} title="Colours by how much of the hardware is unused" onClick={() => setArg("colour", "waste")}>Waste</button>
+            </div>
+          )}
           <Copy label="Markdown" title="Copy the first levels as Markdown" text={() => treeMarkdown(tree, weight)} />
         </div>
       </div>
       {view === "icicle" && weight >= 0
-        ? <Icicle tree={tree} weight={weight} isChosen={isChosen} onChoose={(i) => isOp(i) && set(idOf(i), false)} />
+        ? <Icicle tree={tree} weight={weight} byWaste={byWaste} isChosen={isChosen} onChoose={(i) => isOp(i) && set(idOf(i), false)} />
         : <TreeTable tree={tree} title={title} q={q} sort={sort} onSort={(x) => setArg("sort.tree", x ? `${x.descending ? "-" : ""}${x.column}` : "", false)} isChosen={isChosen} isOp={isOp} onChoose={(i) => set(idOf(i))} link={link} hidden={hidden} />}
+      {s.op !== "" && tree.columns.some((x) => x.type === "op") && <OpCard key={`${s.op} ${s.program}`} {...p} />}
     </section>
   );
 }

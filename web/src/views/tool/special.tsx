@@ -7,15 +7,18 @@ import type { ToolUrl } from "../../model/toolurl";
 import { setArg } from "./state";
 import type { PartProps } from "./parts";
 import { BufferControls, BuffersPart } from "./buffers";
+import { CounterControls, CounterPart, counterTables } from "./counters";
 import { EnvironmentPart, isEnvironment } from "./environment";
 import { FindingsPart, findingsOf, TopFindings } from "./findings";
 import { GraphControls, GraphPart, graphTables } from "./graph";
+import { GroupControls, groupedTables } from "./groups";
 import { Distribution, InferenceControls } from "./inference";
+import { KernelsPart } from "./kernels";
 import { programArgument } from "./modules";
 import { momentPick, MomentPart, momentTables } from "./moment";
 import { Questions } from "./questions";
 import { RooflinePart } from "./roofline";
-import { UnitsPart } from "./units";
+import { UnitsPart, unitTables } from "./units";
 
 export interface Special {
   args?: (s: ToolUrl) => Record<string, string>; // for the server, besides those in the address
@@ -24,7 +27,7 @@ export interface Special {
   afterSeries?: (p: PartProps) => ComponentChildren;
   figuresLast?: boolean;
   elsewhere?: (id: string) => boolean; // figures that one of its own parts shows
-  tables?: (r: Report) => Table[];
+  tables?: (r: Report, s: ToolUrl) => Table[];
   series?: (r: Report) => Series[];
   pick?: (x: Series, s: ToolUrl) => Pick | undefined; // what a click on a chart chooses
   treeTitle?: (s: ToolUrl) => string;
@@ -64,12 +67,13 @@ export const specials: Record<string, Special | undefined> = {
     controls: ({ s }) => <div class="controls"><Choice name="group_by" label="Group by" value={s.args["group_by"] || "category"} options={GROUPS} /></div>,
     treeTitle: (s) => `Ops by ${(GROUPS.find(([v]) => v === s.args["group_by"]) ?? GROUPS[0])[1].toLowerCase()}`,
   },
-  utilization_viewer: { afterSeries: (p) => <UnitsPart {...p} /> },
+  kernel_utilization: { top: (p) => <KernelsPart {...p} /> },
+  hlo_stats: { controls: (p) => <GroupControls {...p} />, tables: groupedTables },
+  framework_op_stats: { treeTitle: () => "By name scope" },
+  utilization_viewer: { afterSeries: (p) => <UnitsPart {...p} />, tables: unitTables },
   megascale_stats: { afterSeries: (p) => <Questions {...p} /> },
   inference_profile: { controls: (p) => <InferenceControls {...p} />, top: (p) => <Distribution {...p} />, series: (r) => otherSeries(r) },
-  perf_counters: {
-    controls: ({ s }) => <div class="controls"><Choice name="zeros" label="Counters" value={s.args["zeros"] ?? ""} options={[["", "that are not 0"], ["1", "all"]]} /></div>,
-  },
+  perf_counters: { controls: (p) => <CounterControls {...p} />, top: (p) => <CounterPart {...p} />, tables: counterTables },
   memory_profile: {
     // "0, worker-1": the allocator's name and its host.
     series: (r) => r.series.map((x) => {

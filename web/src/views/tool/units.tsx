@@ -1,73 +1,55 @@
-// The units of the hardware against the devices, one sample at a time, above their table.
+// The units of the hardware against the devices, in one sample or as what changed from another; what
+// a unit is, and the counters behind it.
 import { useMemo } from "preact/hooks";
-import type { Cell, Series, Table } from "../../api/report";
+import type { Report, Table } from "../../api/report";
 import { HeatMap } from "../../charts/heat";
 import { plural } from "../../model/format";
-import { asNumber } from "../../model/units";
+import { matrixSeries } from "../../model/hardware";
+import { elsewhere, type ToolUrl } from "../../model/toolurl";
+import { Icon } from "../../widgets/icon";
 import type { PartProps } from "./parts";
-import { Choice } from "./special";
-import { set } from "./state";
+import { SampleChoice, samplesOf } from "./samples";
+import { setArg } from "./state";
 
-interface Places {
-  host: number;
-  device: number;
-  sample: number;
-  unit: number;
-  busy: number;
+/** The counters that a unit is made of, as the page of counters finds them. */
+export function countersHref(root: string, s: ToolUrl, pattern: string): string {
+  const { sample = "", against = "" } = s.args;
+  return `${root}perf_counters${elsewhere(s, { q: `counter:/${pattern}/`, args: { zeros: "1", beside: "chips", sample, against } })}`;
 }
 
-function placesOf(t: Table): Places | null {
-  const at = (id: string): number => t.columns.findIndex((c) => c.id === id);
-  const p = { host: at("host"), device: at("device"), sample: at("sample"), unit: at("unit"), busy: at("busy") };
-  return Object.values(p).some((i) => i < 0) ? null : p;
+function Meaning({ report, s, root }: PartProps) {
+  const unit = s.args["unit"] ?? "";
+  const t = report.tables.find((x) => x.id === "meanings");
+  const row = unit && t?.rows.find((r) => r[0] === unit);
+  if (!row) return <p class="none">The busiest node of each device. Choose a unit to read what it is and to see the counters behind it.</p>;
+  return (
+    <div class="unit-meaning" role="status">
+      <b>{unit}</b> <span>{String(row[1] ?? "Nothing is known about it.")}</span>{" "}
+      {row[2] && <a class="button" href={countersHref(root, s, String(row[2]))}><Icon name="table" /> Its counters</a>}
+      <button type="button" class="tool" title="Choose no unit" aria-label="Choose no unit" onClick={() => setArg("unit", "", false)}><Icon name="close" /></button>
+    </div>
+  );
 }
 
-function samplesOf(t: Table, p: Places): string[] {
-  return [...new Set(t.rows.map((r) => String(r[p.sample])))].sort((a, b) => Number(a) - Number(b));
-}
+/** The tables that this part does not show itself. */
+export const unitTables = (r: Report): Table[] => r.tables.filter((t) => t.id !== "matrix" && t.id !== "samples");
 
-/** Of the nodes of a device the busiest; what is above the whole is drawn as the whole, and counted. */
-function matrix(t: Table, p: Places, sample: string): { series: Series; above: number } {
-  const rows = t.rows.filter((r) => String(r[p.sample]) === sample);
-  const hosts = new Set(rows.map((r) => String(r[p.host])));
-  const names = [...new Set(rows.map((r) => String(r[p.unit])))];
-  const columns = new Map<string, Cell[]>();
-  let above = 0;
-  for (const r of rows) {
-    const device = hosts.size > 1 ? `${String(r[p.host])}/${String(r[p.device])}` : String(r[p.device]);
-    const column = columns.get(device) ?? [device, ...names.map(() => null)];
-    columns.set(device, column);
-    const i = names.indexOf(String(r[p.unit])) + 1;
-    const v = asNumber(r[p.busy]);
-    if (Number.isNaN(v)) continue;
-    if (v > 1) above++;
-    column[i] = Math.max(asNumber(column[i]) || 0, Math.min(1, v));
-  }
-  const series: Series = {
-    id: "units", title: "Units by devices", x: { label: "device", unit: "", type: "text" }, y: { label: "Busy", unit: "fraction" },
-    kind: "heat", names, points: [...columns.values()], total_points: columns.size, reduced: false,
-  };
-  return { series, above };
-}
-
-export function UnitsPart({ report, s }: PartProps) {
-  const t = report.tables.find((x) => x.id === "units") ?? report.tables[0];
-  const places = t && placesOf(t);
-  const samples = useMemo(() => (t && places ? samplesOf(t, places) : []), [t]);
-  const sample = samples.includes(s.args["w"] ?? "") ? s.args["w"]! : samples[0] ?? "";
-  const made = useMemo(() => (t && places ? matrix(t, places, sample) : null), [t, sample]);
-  if (!made || made.series.names.length === 0) return null;
+export function UnitsPart(p: PartProps) {
+  const { report, s } = p;
+  const t = report.tables.find((x) => x.id === "matrix");
+  const made = useMemo(() => (t ? matrixSeries(t) : null), [t]);
+  if (!t || !made || made.series.names.length === 0) return null;
   return (
     <section class="panel" aria-label="Units by devices">
       <div class="panel-head">
-        <h2>Units by devices</h2>
+        <h2>{t.title}</h2>
         <output class="table-count">
-          {plural(made.series.names.length, "unit")} × {plural(made.series.points.length, "device")}{made.above > 0 && ` · ${plural(made.above, "figure")} above 100 % drawn as 100 %`}
+          {plural(made.series.names.length, "unit")} × {plural(made.series.points.length, "device")}{made.above > 0 && ` · ${plural(made.above, "figure")} beyond 100 % drawn as 100 %`}
         </output>
-        <div class="push">{samples.length > 1 && <Choice name="w" label="Sample" value={sample} options={samples.map((x) => [x, x] as const)} />}</div>
+        <div class="push row"><SampleChoice report={report} s={s} first={samplesOf(report)[0]?.id ?? ""} /></div>
       </div>
-      <HeatMap s={made.series} onRow={(name) => set({ q: `unit="${name.replaceAll('"', " ")}"` })} />
-      <p class="none">The busiest node of each device. A unit that is chosen is looked for in the table below; the counters behind it are in <a href={`perf_counters?run=${encodeURIComponent(s.run)}`}>Counters</a>.</p>
+      <HeatMap s={made.series} onRow={(name) => setArg("unit", name, false)} />
+      <Meaning {...p} />
     </section>
   );
 }

@@ -1,0 +1,20 @@
+// Rows that are chosen by a name in the address, about which the server then tells more.
+import type { Cell, Table } from "../api/report";
+
+/** Of a table: the column that has the name, and the argument. */
+const PICKS: Record<string, readonly [column: string, arg: string]> = {
+  kernels: ["kernel", "kernel"], counters: ["counter", "counter"], chips: ["counter", "counter"], meanings: ["unit", "unit"],
+};
+
+export interface RowPick {
+  arg: string;
+  nameOf: (row: readonly Cell[]) => string;
+}
+
+export function pickOf(t: Table): RowPick | null {
+  const found = PICKS[t.id];
+  const at = found ? t.columns.findIndex((c) => c.id === found[0]) : -1;
+  // Kernels of TPUs have no launches that could be told.
+  if (!found || at < 0 || (t.id === "kernels" && !t.columns.some((c) => c.id === "short_name"))) return null;
+  return { arg: found[1], nameOf: (row) => String(row[at] ?? "") };
+}
