@@ -90,7 +90,8 @@ static uint64_t lasted(const struct inf_run *r)
 
 static struct inference_program *programs(const struct inf_host *h)
 {
-    return VEC(h->inf->ran, struct inference_program) + h->first_ran;
+    struct inference_program *all = VEC(h->inf->ran, struct inference_program);
+    return all ? all + h->first_ran : NULL;
 }
 
 static uint32_t nprograms(const struct inf_host *h)
@@ -171,7 +172,7 @@ static const struct inf_run *runs_of(const struct inf_host *h, int64_t group, si
     for (hi = lo; hi < h->runs.n && v[hi].group == group; hi++)
         ;
     *n = hi - lo;
-    return v + lo;
+    return v ? v + lo : NULL;
 }
 
 /* All runs of a request, of its own group and those it led to; false: memory is out. */
