@@ -12,7 +12,7 @@ const full: TraceUrl = {
       },
     },
     { run: "", host: "é%", shift: 0n, own: { ...emptyOwn, pins: [4], top: 2 } },
-  ], strip: true, flame: true,
+  ], strip: true, tips: true, flame: true,
 };
 
 test("everything that changes the picture comes back from the address", () => {

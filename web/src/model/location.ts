@@ -14,6 +14,11 @@ export const here = signal<Here>(read());
 
 window.addEventListener("popstate", () => (here.value = read()));
 
+/** The address was rewritten in place: links that hand it on say what it says now. */
+export function rewritten(): void {
+  here.value = read();
+}
+
 export function go(url: string, replace = false): void {
   const target = new URL(url, window.location.href);
   if (target.href !== window.location.href)

@@ -20,7 +20,7 @@ export interface ToolUrl {
 
 const KNOWN = new Set(["run", "host", "op", "program", "t", "range", "steps", "q", "sort"]);
 /** What the timeline keeps in its address and no tool wants. */
-const TIMELINE_ONLY = new Set(["sel", "a", "ar", "as", "off", "fold", "flat", "top", "find", "pin", "hide", "m", "bm", "curve", "with", "strip"]);
+const TIMELINE_ONLY = new Set(["sel", "a", "ar", "as", "off", "fold", "flat", "top", "find", "pin", "hide", "m", "bm", "curve", "with", "strip", "tips"]);
 /** Likewise of timelines beside it: fold.1 */
 const BESIDE = /^(sel|a|ar|fold|flat|top|find|pin|hide|curve)\.\d$/;
 

@@ -29,6 +29,7 @@ export interface TraceUrl extends Own {
   off: Category[]; // kinds of work that stand back
   beside: Beside[]; // other hosts and runs, at the same time
   strip: boolean; // all devices of the run are shown
+  tips: boolean; // suggestions and late steps are shown
   flame: boolean; // the area is shown as a flame graph
 }
 
@@ -75,7 +76,7 @@ export interface Mark {
 }
 
 export const emptyTrace: TraceUrl = {
-  ...emptyOwn, run: "", host: "", t: null, q: "", measured: null, marks: [], off: [], beside: [], strip: false, flame: false,
+  ...emptyOwn, run: "", host: "", t: null, q: "", measured: null, marks: [], off: [], beside: [], strip: false, tips: false, flame: false,
 };
 
 export function parseRange(text: string | null): Range | null {
@@ -179,6 +180,7 @@ export function parseTrace(search: string): TraceUrl {
     off: categories.map((c) => c.id).filter((c) => (p.get("off") ?? "").split(",").includes(c)),
     beside: parseBeside(p),
     strip: p.get("strip") === "1",
+    tips: p.get("tips") === "1",
     flame: p.get("as") === "flame",
   };
 }
@@ -214,6 +216,7 @@ export function formatTrace(s: TraceUrl): string {
   if (s.beside.length) parts.push(`with=${encode(formatBeside(s.beside))}`);
   s.beside.forEach((b, i) => parts.push(...formatOwn(b.own, `.${i + 1}`)));
   if (s.strip) parts.push("strip=1");
+  if (s.tips) parts.push("tips=1");
   if (s.measured) parts.push(`m=${s.measured.t0}..${s.measured.t1}`);
   if (s.marks.length) parts.push(`bm=${encodeURIComponent(formatMarks(s.marks)).replace(/%(2C|7E)/g, (c) => decodeURIComponent(c))}`);
   return `?${parts.join("&")}`;

@@ -6,6 +6,7 @@ import { Copy } from "../../widgets/copy";
 import { Icon } from "../../widgets/icon";
 import { ProblemPanel } from "../../widgets/problem";
 import { Loading } from "../../widgets/shell";
+import { NearOps } from "./nearops";
 import type { Trace } from "./trace";
 
 const FLOWS = 100; // listed
@@ -127,6 +128,7 @@ export function Details({ trace }: { trace: Trace }) {
               {d.flows.length > FLOWS && <p class="none">and {count(d.flows.length - FLOWS)} more</p>}
             </>
           )}
+          <NearOps trace={trace} d={d} />
         </div>
         <Arguments trace={trace} d={d} />
       </div>

@@ -28,7 +28,7 @@ export const help: { keys: string; what: string }[][] = [
     { keys: "1 2 3 4", what: "drag moves, selects, zooms, measures" },
     { keys: "P H", what: "pin, hide the row under the pointer, or of the event" },
     { keys: "M E", what: "bookmark at the pointer; all rows as a table" },
-    { keys: "V", what: "all devices of the run" },
+    { keys: "V I", what: "all devices of the run; suggestions and late steps" },
     { keys: "Q", what: "show or hide the details" },
     { keys: "C", what: "fold or unfold all groups" },
   ],
@@ -40,6 +40,13 @@ const moves: Record<string, { zoom?: number; pan?: number; scroll?: number }> = 
   a: { pan: -1 }, d: { pan: 1 }, arrowleft: { pan: -1 }, arrowright: { pan: 1 },
   arrowup: { scroll: -1 }, arrowdown: { scroll: 1 },
 };
+
+/** What a key does: times as much in view, so much of the view aside, pixels down. */
+export function moveOf(key: string, amount: number, shift: boolean): { zoom: number; pan: number; scroll: number } | null {
+  const m = moves[key];
+  const n = amount * (shift ? 4 : 1);
+  return m ? { zoom: m.zoom ? Math.exp(m.zoom * n) : 0, pan: (m.pan ?? 0) * n, scroll: (m.scroll ?? 0) * n * 400 } : null;
+}
 
 export interface KeyTargets {
   trace: () => Trace; // the one that was used last
@@ -85,6 +92,7 @@ function discrete({ trace, focusSearch, toggleHelp, pointer, pointerShare }: Key
     "4": () => (trace().mode.value = "measure"),
     q: () => (trace().dock.value = !trace().dock.peek()),
     v: () => trace().toggleStrip(),
+    i: () => trace().toggleTips(),
     c: () => trace().foldAll(trace().rows.peek().rows.some((r) => !r.line && !r.folded)),
     t: cycleTheme,
     escape: () => trace().back(),
@@ -99,11 +107,10 @@ export function listenKeys(targets: KeyTargets): () => void {
   let last = 0;
 
   const move = (key: string, amount: number, shift: boolean): void => {
-    const m = moves[key]!;
-    const n = amount * (shift ? 4 : 1);
-    if (m.zoom) trace().zoom(Math.exp(m.zoom * n), targets.pointerShare());
-    if (m.pan) trace().pan(m.pan * n);
-    if (m.scroll) trace().scrollBy(m.scroll * n * 400);
+    const m = moveOf(key, amount, shift);
+    if (m?.zoom) trace().zoom(m.zoom, targets.pointerShare());
+    if (m?.pan) trace().pan(m.pan);
+    if (m?.scroll) trace().scrollBy(m.scroll);
   };
 
   let shifted = false;

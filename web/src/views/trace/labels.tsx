@@ -54,6 +54,7 @@ function LineLabel({ trace, row, hits, top }: { trace: Trace; row: Row; hits: nu
   return (
     <div class={`line ${line.events ? "" : "void"}`} style={{ marginTop: `${stick}px` }} title={lineTitle(row)}>
       <span class={`name ${line.derived ? "derived" : ""}`}>{row.pinned && <small>{shortPlane(row.plane.name)} </small>}{line.name || <i>no name</i>}</span>
+      {line.derived && <small class="tag">derived</small>}
       {line.odd + line.overflow > 0 && <Icon name="warn" />}
       {hits > 0 && <span class="hits" title={`${plural(hits, "hit")} of the search`}>{shortCount(hits)}</span>}
       {flatten && (

@@ -11,7 +11,7 @@ import { emptyTrace, formatTrace, parseTrace } from "../../model/url";
 import { isTime, lastingText, withLasting } from "../../model/query";
 import { choosePalette, palette, paletteName } from "../../model/theme";
 import { parseTool } from "../../model/toolurl";
-import { endOf, sameView } from "../../model/view";
+import { endOf, fitView, sameView, type Range } from "../../model/view";
 import { Icon, type IconName } from "../../widgets/icon";
 import { Popover } from "../../widgets/popover";
 import { ProblemPanel } from "../../widgets/problem";
@@ -26,6 +26,7 @@ import type { Pointer } from "./pointer";
 import { StripPanel } from "./strip";
 import { Stage } from "./stage";
 import { choosePart, handedOn, syncAddress } from "./sync";
+import { TipsPanel } from "./tips";
 import { Trace, type Mode } from "./trace";
 
 /** The run's hosts, for the choice; without one in the address the first is taken. */
@@ -151,6 +152,7 @@ function Body({ trace, pointer, active, use }: {
     <main class="body">
       <h1 class="unseen">Timeline of {trace.who.run}, {trace.who.host}</h1>
       <Minimap trace={trace} />
+      {trace.tips.value && <TipsPanel trace={trace} go={(place) => showPlace(trace, place)} />}
       {trace.strip.value && <StripPanel trace={trace} go={(host, at) => showHost(trace, host, at)} />}
       <section class="beside" aria-label="First timeline" onPointerDownCapture={() => use(trace)} onFocusCapture={() => use(trace)}>
         {trace.beside.value.length > 0 && <FirstHead trace={trace} active={active === trace} />}
@@ -169,6 +171,13 @@ function showHost(trace: Trace, host: string, at: bigint): void {
   const { q, marks, measured } = trace.url();
   const t = trace.chosen.peek() && { t0, t1: t0 + BigInt(Math.round(v.span)) };
   go(`${trace.api.root}trace${formatTrace({ ...emptyTrace, run: trace.who.run, host, t, q, marks, measured, strip: true })}${handedOn()}`);
+}
+
+/** A time on a host, with some air around it. */
+function showPlace(trace: Trace, place: Range & { host: string }): void {
+  const v = fitView(place, trace.bounds.peek(), 0.5);
+  if (place.host === trace.who.host || !place.host) return trace.zoomInto(v);
+  go(`${trace.api.root}trace${formatTrace({ ...emptyTrace, run: trace.who.run, host: place.host, t: { t0: v.t0, t1: endOf(v) }, tips: true })}${handedOn()}`);
 }
 
 function Crumbs({ api, trace, run, host, info }: { api: Api; trace: Trace; run: string; host: string; info: Run | null }) {
@@ -258,6 +267,12 @@ function Tools({ trace, help }: { trace: Trace; help: () => void }) {
         onClick={() => trace.toggleStrip()}
       >
         <Icon name="grid" />
+      </button>
+      <button
+        type="button" class="tool" aria-pressed={trace.tips.value} title="Suggestions and late steps (I)" aria-label="Suggestions and late steps"
+        onClick={() => trace.toggleTips()}
+      >
+        <Icon name="bulb" />
       </button>
       <button type="button" class="tool" title="Fit the selection (F)" aria-label="Fit the selection" onClick={() => trace.fit()}><Icon name="fit" /></button>
       <button type="button" class="tool" title="Whole session (0)" aria-label="Whole session" onClick={() => trace.whole()}><Icon name="whole" /></button>

@@ -3,8 +3,10 @@ import { signal } from "@preact/signals";
 import { asProblem, isAbort, type Api, type Problem } from "../../api/client";
 import { big } from "../../api/json";
 import type { Hit, SearchAnswer } from "../../api/types";
+import { plainOp } from "../../model/near";
 
 const LIMIT = 200;
+const SAME = 50; // names that hold an op's name are looked at
 
 export class Search {
   readonly text = signal("");
@@ -98,6 +100,17 @@ export class Search {
     const ask = async (from: Record<string, bigint>): Promise<Hit | undefined> =>
       (await this.api.json<SearchAnswer>("search", { ...this.who, q: "dur>=0ps", rows: line, limit: 1, ...from })).hits[0];
     return (await ask({ after })) ?? (await ask({}));
+  }
+
+  /** The run of an op on a line that is closest before or after an event, else on its other side. */
+  async nearest(line: number, op: string, at: { begin: bigint; id: string }, dir: 1 | -1): Promise<Hit | undefined> {
+    const ask = async (way: 1 | -1): Promise<Hit | undefined> => {
+      const { hits } = await this.api.json<SearchAnswer>("search", {
+        ...this.who, q: `name:"${op.replace(/"/g, "")}"`, rows: line, limit: SAME, after: at.begin, after_id: at.id, dir: way > 0 ? "next" : "prev",
+      }, this.abort.signal);
+      return hits.find((h) => plainOp(h.name) === op);
+    };
+    return (await ask(dir)) ?? (await ask(dir > 0 ? -1 : 1));
   }
 
   /** 1 for the first of the hits listed, 0 when it is not among them. */

@@ -20,6 +20,21 @@ function areaScene(a: Area | null): Scene["area"] {
   return a && { t0: a.t0, t1: a.t1, lines: linesOf(a) };
 }
 
+/** Another screen, or zoom, may have other pixels in a room of the same size. */
+function onScale(changed: () => void): () => void {
+  let now: MediaQueryList | null = null;
+  const listen = (): void => {
+    now = window.matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`);
+    now.addEventListener("change", again, { once: true });
+  };
+  const again = (): void => {
+    changed();
+    listen();
+  };
+  listen();
+  return () => now?.removeEventListener("change", again);
+}
+
 export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Pointer | null; of?: Trace } }) {
   const scroller = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -83,6 +98,16 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
     const observer = new ResizeObserver(measure);
     observer.observe(room);
     measure();
+    const unscale = onScale(measure);
+    // What was drawn while nobody looked, or before the machine slept, may be lost.
+    const woken = (): void => {
+      if (document.visibilityState !== "visible") return;
+      measure();
+      soon();
+    };
+    document.addEventListener("visibilitychange", woken);
+    window.addEventListener("pageshow", woken);
+    el.addEventListener("contextrestored", soon);
 
     const place = (): void => {
       const y = trace.scrollTop.peek();
@@ -102,6 +127,10 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
     return () => {
       cancelAnimationFrame(frame);
       observer.disconnect();
+      unscale();
+      document.removeEventListener("visibilitychange", woken);
+      window.removeEventListener("pageshow", woken);
+      el.removeEventListener("contextrestored", soon);
       painter.stop();
       unstyle();
       undraw();

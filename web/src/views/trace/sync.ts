@@ -1,7 +1,7 @@
 // The address follows the timeline: an entry of its own for a discrete step, else the present one
 // is rewritten once things are quiet.
 import { effect } from "@preact/signals";
-import { go, here } from "../../model/location";
+import { go, here, rewritten } from "../../model/location";
 import { rangeQuery } from "../../model/toolurl";
 import { formatTrace, parseTrace } from "../../model/url";
 import type { Trace } from "./trace";
@@ -27,8 +27,10 @@ export function syncAddress(trace: Trace): () => void {
 
   const replace = (): void => {
     clearTimeout(timer);
-    if (pending !== null) window.history.replaceState(null, "", (written = pending));
+    if (pending === null) return;
+    window.history.replaceState(null, "", (written = pending));
     pending = null;
+    rewritten();
   };
 
   const stopWriting = effect(() => {
@@ -37,6 +39,7 @@ export function syncAddress(trace: Trace): () => void {
     if (trace.step) {
       replace();
       window.history.pushState(null, "", (written = next));
+      rewritten();
     } else {
       pending = next;
       clearTimeout(timer);
@@ -46,16 +49,20 @@ export function syncAddress(trace: Trace): () => void {
   });
 
   const stopReading = effect(() => {
-    const { search } = here.value;
+    const { search, page } = here.value;
     if (search === written || window.location.search !== search) return;
+    const url = parseTrace(search);
+    // Another page, or host: this timeline is about to go.
+    if (page !== "trace" || url.run !== trace.who.run || url.host !== trace.who.host) return;
     clearTimeout(timer);
     pending = null;
     written = search;
-    trace.apply(parseTrace(search));
+    trace.apply(url);
   });
 
   return () => {
-    replace();
+    if (window.location.search === written) replace();
+    clearTimeout(timer); // another page's address is not ours
     stopWriting();
     stopReading();
   };

@@ -66,6 +66,7 @@ export class Trace {
   readonly trail = signal<readonly View[]>([]); // ranges that were zoomed into
   readonly off = signal<ReadonlySet<Category>>(new Set()); // kinds of work that stand back
   readonly strip = signal(false); // all devices of the run, below the map
+  readonly tips = signal(false); // what the reports know of these times, below the map
   readonly flame = signal(false); // the area as a flame graph
   readonly mode = signal<Mode>("pan");
   readonly tab = signal<Tab>("details");
@@ -201,6 +202,7 @@ export class Trace {
       this.marks.value = url.marks;
       this.setBeside(url.beside);
       this.strip.value = url.strip;
+      this.tips.value = url.tips;
       this.flame.value = url.flame;
       this.off.value = new Set(url.off);
     });
@@ -237,6 +239,7 @@ export class Trace {
       off: [...this.off.value],
       beside: this.beside.value.map((b) => b.asBeside()),
       strip: this.strip.value,
+      tips: this.tips.value,
       flame: this.flame.value && this.sum.area.value !== null,
     };
   }
@@ -515,6 +518,7 @@ export class Trace {
     this.step = true;
     this.pins.value = this.pins.peek().filter((l) => l !== line);
     this.hidden.value = new Set([...this.hidden.peek(), line]);
+    this.say("Hidden: the table of rows (E) shows it again");
     this.scrollBy(0);
   }
 
@@ -586,6 +590,12 @@ export class Trace {
   toggleStrip(): void {
     this.step = true;
     this.strip.value = !this.strip.peek();
+  }
+
+  toggleTips(): void {
+    const first = this.lead ?? this;
+    this.step = true;
+    first.tips.value = !first.tips.peek();
   }
 
   toggleCurve(c: Curve): void {
@@ -826,6 +836,19 @@ export class Trace {
       const hit = await this.search.step(dir, at, m?.id ?? null, { first: s.t0, last: s.t1 });
       if (hit) this.chooseHit(hit);
       else this.say(this.search.text.peek() ? "Nothing matches." : "Type what to search for: /");
+    } catch (e) {
+      if (!isAbort(e)) this.say(asProblem(e).message);
+    }
+  }
+
+  /** The run of an operand before the chosen event, of a user after it. */
+  async goToOp(op: string, dir: 1 | -1): Promise<void> {
+    const m = this.event.mark.peek();
+    if (!m) return;
+    try {
+      const hit = await this.search.nearest(m.line, op, m, dir);
+      if (hit) this.chooseHit(hit, "details");
+      else this.say(`${op} has no event on this row.`);
     } catch (e) {
       if (!isAbort(e)) this.say(asProblem(e).message);
     }

@@ -1,0 +1,65 @@
+// What reports say about times of the timeline: suggestions that were seen somewhere, and who was last in each step.
+import type { Cell, Report, Table } from "../api/report";
+import { big } from "../api/json";
+import { asNumber } from "./units";
+import type { Range } from "./view";
+
+export interface Tip {
+  rule: string;
+  priority: string;
+  finding: string;
+  share: number; // of the time; NaN: not measured
+  place: (Range & { host: string; plane: string }) | null; // where it is seen best
+}
+
+export interface Step extends Range {
+  name: string;
+  host: string; // of the core that took longest
+  plane: string;
+  behind: number; // 0 … 1: how much less the shortest took
+}
+
+type Get = (row: readonly Cell[], id: string) => Cell | undefined;
+
+function getter(t: Table): Get {
+  const at = new Map(t.columns.map((c, i) => [c.id, i]));
+  return (row, id) => (at.has(id) ? row[at.get(id)!] : undefined);
+}
+
+const text = (v: Cell | undefined): string => (v === null || v === undefined ? "" : String(v));
+const whole = (v: Cell | undefined): bigint | null => (typeof v === "bigint" ? v : typeof v === "number" ? big(Math.round(v)) : null);
+
+/** An instant is made as wide as can be seen. */
+function rangeOf(begin: bigint | null, length: bigint | null): Range | null {
+  return begin === null ? null : { t0: begin, t1: begin + (length && length > 0n ? length : 1n) };
+}
+
+export function tipsOf(r: Report): Tip[] {
+  const t = r.tables.find((x) => x.id === "findings");
+  if (!t) return [];
+  const get = getter(t);
+  return t.rows.map((row) => {
+    const range = rangeOf(whole(get(row, "first_begin_ps")), whole(get(row, "first_duration_ps")));
+    const host = text(get(row, "first_host"));
+    return {
+      rule: text(get(row, "rule")), priority: text(get(row, "priority")), finding: text(get(row, "finding")), share: asNumber(get(row, "share")),
+      place: range && host ? { ...range, host, plane: text(get(row, "first_plane")) } : null,
+    };
+  });
+}
+
+/** In order of time. */
+export function stepsOf(r: Report): Step[] {
+  const t = r.tables.find((x) => x.id === "steps");
+  if (!t) return [];
+  const get = getter(t);
+  return t.rows
+    .flatMap((row): Step[] => {
+      const longest = asNumber(get(row, "longest"));
+      const range = rangeOf(whole(get(row, "first_begin_ps")), whole(get(row, "longest")));
+      if (!range || !(longest > 0) || get(row, "whole") === false) return [];
+      const behind = Math.max(0, (longest - asNumber(get(row, "shortest"))) / longest) || 0;
+      return [{ ...range, name: text(get(row, "name")) || text(get(row, "step")), host: text(get(row, "host")), plane: text(get(row, "first_plane")), behind }];
+    })
+    .sort((a, b) => (a.t0 < b.t0 ? -1 : a.t0 > b.t0 ? 1 : 0));
+}

@@ -1,0 +1,123 @@
+// What the reports know of the times in view, above the rows: where suggestions are seen, and who was last in each step.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { asProblem, isAbort, type Problem } from "../../api/client";
+import { asReport, type Report } from "../../api/report";
+import { percent, plural } from "../../model/format";
+import { stepsOf, tipsOf, type Step, type Tip } from "../../model/tips";
+import { xOf, type Range } from "../../model/view";
+import { ProblemPanel } from "../../widgets/problem";
+import { Loading } from "../../widgets/shell";
+import type { Trace } from "./trace";
+
+const STEPS = 2000; // that are asked for
+const SHOWN = 300; // steps in view that are drawn
+const LATE = 0.05; // of a step: worth a word
+
+export type Go = (place: Range & { host: string }) => void;
+
+interface Known {
+  tips: Tip[];
+  steps: Step[];
+  verdict: string | null;
+}
+
+export function TipsPanel({ trace, go }: { trace: Trace; go: Go }) {
+  const known = useSignal<Known | null>(null);
+  const problem = useSignal<Problem | null>(null);
+  const again = useSignal(0);
+  useEffect(() => {
+    const abort = new AbortController();
+    known.value = problem.value = null;
+    const ask = async (tool: string): Promise<Report> =>
+      asReport(await trace.api.json<Partial<Report>>("report", { run: trace.who.run, tool, limit: STEPS }, abort.signal));
+    Promise.all([ask("smart_suggestion"), ask("pod_viewer")]).then(
+      ([tips, pod]) => (known.value = { tips: tipsOf(tips), steps: stepsOf(pod), verdict: pod.verdict }),
+      (e: unknown) => isAbort(e) || (problem.value = asProblem(e)),
+    );
+    return () => abort.abort();
+  }, [again.value]);
+  if (problem.value) return <ProblemPanel small problem={problem.value} retry={() => again.value++} />;
+  if (!known.value) return <div class="strip-wait"><Loading what="Asking what the reports know…" /></div>;
+  const { tips, steps, verdict } = known.value;
+  const page = (tool: string): string => `${trace.api.root}${tool}?run=${encodeURIComponent(trace.who.run)}`;
+  return (
+    <section class="strip tips" aria-label="Suggestions and steps">
+      <div class="strip-words">
+        <a href={page("smart_suggestion")}>{plural(tips.length, "suggestion")}</a>
+        <a href={page("pod_viewer")} title={verdict ?? ""}>{steps.length ? "Last in each step" : "No steps"}</a>
+      </div>
+      <div class="tips-lanes">
+        <TipLane trace={trace} tips={tips} href={page("smart_suggestion")} go={go} />
+        <StepLane trace={trace} steps={steps} go={go} />
+      </div>
+    </section>
+  );
+}
+
+/** Where in the picture, in CSS pixels; null: not in view. */
+function boxOf(trace: Trace, r: Range): { left: string; width: string; wide: number } | null {
+  const { width } = trace.size.value;
+  const v = trace.shown.value;
+  const x0 = xOf(v, r.t0, width);
+  const x1 = xOf(v, r.t1, width);
+  if (x1 < 0 || x0 > width || width === 0) return null;
+  const from = Math.max(0, x0);
+  const wide = Math.max(2, Math.min(width, x1) - from);
+  return { left: `${from}px`, width: `${wide}px`, wide };
+}
+
+/** All of them by name, and those of this host where they are, too. */
+function TipLane({ trace, tips, href, go }: { trace: Trace; tips: readonly Tip[]; href: string; go: Go }) {
+  return (
+    <>
+      <ul class="tips-list">
+        {tips.length === 0 && <li class="none">Nothing to suggest.</li>}
+        {tips.map((t) => (
+          <li key={t.rule}>
+            <a class={`prio ${t.priority.toLowerCase()}`} href={href} title="To the suggestions">{t.priority}</a>{" "}
+            {t.place
+              ? <button type="button" class="link" title={`Seen best on ${t.place.host} ${t.place.plane}: show it`} onClick={() => go(t.place!)}>{t.finding}</button>
+              : t.finding}
+            {t.share > 0 && <span class="faint"> {percent(t.share, 1)}</span>}
+          </li>
+        ))}
+      </ul>
+      <div class="tips-lane">
+        {tips.map((t) => {
+          const at = t.place?.host === trace.who.host ? boxOf(trace, t.place) : null;
+          return at && (
+            <a key={t.rule} class={`prio mark ${t.priority.toLowerCase()}`} style={{ left: at.left, minWidth: at.width }} href={href} title={`${t.finding}\nOn ${t.place!.plane}. To the suggestions`}>
+              {t.priority}
+            </a>
+          );
+        })}
+      </div>
+    </>
+  );
+}
+
+function StepLane({ trace, steps, go }: { trace: Trace; steps: readonly Step[]; go: Go }) {
+  const seen = steps.flatMap((step) => {
+    const at = boxOf(trace, step);
+    return at ? [{ step, at }] : [];
+  });
+  if (steps.length === 0) return null;
+  return (
+    <div class="tips-lane">
+      {seen.slice(0, SHOWN).map(({ step, at }) => {
+        const who = `${step.host} ${step.plane.slice(step.plane.lastIndexOf("/device:") + 1)}`;
+        const late = step.behind >= LATE;
+        return (
+          <button
+            key={`${step.name} ${step.t0}`} type="button" class={`step-mark ${late ? "late" : ""}`} style={{ left: at.left, width: at.width }}
+            title={`Step ${step.name}: ${who} was last, the first took ${percent(step.behind, 1)} less`}
+            onClick={() => go({ ...step })}
+          >
+            {at.wide > 50 && `${late ? "▲ " : ""}${percent(step.behind, 1)} ${step.host === trace.who.host ? step.plane.split("/").pop()!.replace("device:", "") : who}`}
+          </button>
+        );
+      })}
+    </div>
+  );
+}
