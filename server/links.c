@@ -30,7 +30,7 @@ enum xp_status links_new(const struct links_config *config, struct links **out,
     XP_ASSERT(l);
     enum xp_status status = xp_keyring_open(config->keys, &l->keys, err);
     if (status == XP_OK)
-        status = linkstore_open(config->state, config->bucket, &l->store, err);
+        status = linkstore_open(config->state, config->bucket, LINKSTORE_LOOK_MS, &l->store, err);
     if (status != XP_OK) {
         links_free(l);
         return status;

@@ -253,7 +253,7 @@ static void look_again(void *ctx)
 /* --- life --- */
 
 enum xp_status linkstore_open(const char *where, const struct xp_bucket_options *bucket,
-                              struct linkstore **out, struct xp_error *err)
+                              uint32_t look_ms, struct linkstore **out, struct xp_error *err)
 {
     struct xp_bucket_options o = bucket ? *bucket : (struct xp_bucket_options){0};
     struct linkstore *ls = calloc(1, sizeof *ls);
@@ -270,7 +270,7 @@ enum xp_status linkstore_open(const char *where, const struct xp_bucket_options 
     pthread_mutex_init(&ls->lock, NULL);
     ls->opened_ns = xp_now_ns();
     linkstore_look(ls); /* or every link would be in doubt at first */
-    ls->looks = xp_ticker_new(LINKSTORE_LOOK_S * 1000, look_again, ls);
+    ls->looks = xp_ticker_new(look_ms, look_again, ls);
     *out = ls;
     return XP_OK;
 }

@@ -7,9 +7,9 @@
  *     revoked-runs/<project>/<run>/<seconds>    all links of the run made until then are
  *
  * with names percent-encoded. All are only ever created, so that any number of processes may write.
- * Revocations are in the names: a list tells them. Each process lists them every LINKSTORE_LOOK_S
- * seconds and knows its own at once; one that could not for LINKSTORE_STALE_S seconds trusts no
- * link until it can.
+ * Revocations are in the names: a list tells them. Each process lists them every so often
+ * (LINKSTORE_LOOK_MS) and knows its own at once; one that could not for LINKSTORE_STALE_S seconds
+ * trusts no link until it can.
  *
  * Order      linkstore_open -> the rest from any thread -> linkstore_close.
  * Threads    linkstore_judge never blocks on the store; everything else does: on workers.
@@ -22,7 +22,7 @@
 #include "lib/auth/link.h"
 #include "lib/objstore/objstore.h"
 
-#define LINKSTORE_LOOK_S 10
+#define LINKSTORE_LOOK_MS 10000
 #define LINKSTORE_STALE_S 30
 #define LINKSTORE_LIST_MAX 200
 #define LINKSTORE_REVOKED_MAX 100000
@@ -32,7 +32,7 @@ struct linkstore;
 /* bucket: for gs:// and s3://; may be NULL. Blocks: it looks what is revoked, and goes on when it
  * cannot. */
 enum xp_status linkstore_open(const char *where, const struct xp_bucket_options *bucket,
-                              struct linkstore **out, struct xp_error *err);
+                              uint32_t look_ms, struct linkstore **out, struct xp_error *err);
 void linkstore_close(struct linkstore *ls); /* NULL is fine */
 
 /* by: who_name of the maker. */

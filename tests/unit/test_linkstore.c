@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "tests/unit/bucket_fixture.h"
 
@@ -25,13 +26,19 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct linkstore *open_at(const char *where)
+static struct linkstore *open_every(const char *where, uint32_t look_ms)
 {
     struct linkstore *ls = NULL;
     struct xp_error err = {0};
-    if (linkstore_open(where, NULL, &ls, &err) != XP_OK)
+    if (linkstore_open(where, NULL, look_ms, &ls, &err) != XP_OK)
         fail_msg("%s", err.text);
     return ls;
+}
+
+/* Looks only when it is told to. */
+static struct linkstore *open_at(const char *where)
+{
+    return open_every(where, 3600000);
 }
 
 static struct link_claims add(struct linkstore *ls, const char *project, const char *run)
@@ -146,6 +153,35 @@ static void what_is_revoked_stays_so_whoever_looks(void **state)
     free(dir);
 }
 
+/* By itself, of processes that share nothing else. */
+static void what_is_revoked_is_known_everywhere_after_a_while(void **state)
+{
+    struct fake *f = *state;
+    struct xp_error err = {0};
+    char *dir = strdup(tree_path(&f->t, "store/state"));
+    const char *const places[] = {dir, "gs://state/shared"};
+    for (size_t i = 0; i < 2; i++) {
+        struct linkstore *mine = open_at(places[i]);
+        struct linkstore *others[] = {open_every(places[i], 1), open_every(places[i], 20)};
+        struct link_claims one = add(mine, "p", "one"), all = add(mine, "p", "whole");
+        assert_int_equal(linkstore_judge(others[0], &one), LINK_GOOD);
+        assert_int_equal(linkstore_judge(others[1], &all), LINK_GOOD);
+        assert_int_equal(linkstore_revoke(mine, &one, &err), XP_OK);
+        assert_int_equal(linkstore_revoke_run(mine, "p", "whole", 2000, &err), XP_OK);
+        for (size_t k = 0; k < 2; k++) {
+            for (int n = 0; n < 20000 && (linkstore_judge(others[k], &one) != LINK_REVOKED ||
+                                          linkstore_judge(others[k], &all) != LINK_REVOKED);
+                 n++)
+                usleep(1000);
+            assert_int_equal(linkstore_judge(others[k], &one), LINK_REVOKED);
+            assert_int_equal(linkstore_judge(others[k], &all), LINK_REVOKED);
+            linkstore_close(others[k]);
+        }
+        linkstore_close(mine);
+    }
+    free(dir);
+}
+
 static void links_are_in_doubt_until_it_is_known_what_is_revoked(void **state)
 {
     struct fake *f = *state;
@@ -168,6 +204,7 @@ int main(void)
         cmocka_unit_test(links_of_all_runs_are_listed_with_their_runs),
         cmocka_unit_test(long_lists_come_in_pages_and_damage_is_left_out),
         cmocka_unit_test(what_is_revoked_stays_so_whoever_looks),
+        cmocka_unit_test(what_is_revoked_is_known_everywhere_after_a_while),
         cmocka_unit_test(links_are_in_doubt_until_it_is_known_what_is_revoked),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
