@@ -374,6 +374,29 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     await close();
   });
 
+  test("an op of a graph is found by letters of it, grows where it is clicked, and its text leads on", { skip: !realProfile("tpu_v6e_inference", "host0") }, async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    const names = () => page.locator(".graph-name").allInnerTexts();
+    await page.goto(`${base}graph_viewer?run=tpu_v6e_inference&radius=1`);
+    await page.waitForSelector(".graph-node");
+    await page.locator(".op-finder input").fill("brdaddf");
+    await page.waitForSelector(".op-finder ul[aria-label='Ops that match'] li:has-text('broadcast_add_fusion.1')");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await waitFor("an op that matches is shown", () => /node_name=broadcast_add_fusion/.test(page.url()));
+    await page.waitForSelector(".graph-crumbs b:text-matches('^broadcast_add_fusion')");
+    const before = (await names()).length;
+    await page.locator(".graph-open", { hasText: "more" }).first().click();
+    await waitFor("it has grown", async () => (await names()).length > before);
+    await page.locator(".graph-open", { hasText: "less" }).first().click();
+    await waitFor("it is as it was", async () => (await names()).length === before);
+    await page.locator(".text-lines a", { hasText: "%copy-done" }).first().click();
+    await waitFor("the name led to its op", () => /[?&]op=copy-done/.test(page.url()));
+    await page.waitForSelector(".graph-crumbs b:text-matches('^copy-done')");
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
   test("the palette finds tools and runs, the help tells the keys", async () => {
     const { page, check, close } = await openWith(fixed());
     await page.goto(`${base}overview_page?run=${PLAIN}`);
@@ -412,6 +435,8 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     assert.match(await page.locator(".verdict").innerText(), /B is slower: a step takes 15\.00 ms instead of 12\.35 ms \(\+21\.5 %\)/);
     assert.match(await page.locator(".data tbody tr").first().innerText(), /fusion\.107[\s\S]*same/);
     assert.match(await page.locator('[data-metric="step_time_mean"] .delta').innerText(), /\+2\.654 ms \(\+21\.5 %\)[\s\S]*worse/);
+    await page.click("text=By op");
+    await page.waitForSelector(".waterfall .fall-name:text-matches('other ops?$')");
     await page.click("text=Compare the buffers");
     await page.waitForSelector("section[aria-label^='Buffers'] tbody tr");
     assert.match(await page.locator("section[aria-label^='Buffers'] tbody tr").first().innerText(), /fusion\.107[\s\S]*same[\s\S]*\+2\.00 GiB/);

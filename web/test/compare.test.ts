@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { asReport, type Report } from "../src/api/report";
-import { basisOf, checkWorkload, matchOps, moduleBase, opBase, opsOf, pairTable, partsOf, partsOfText, type Op } from "../src/model/compare";
+import { basisOf, checkWorkload, findingPairs, matchOps, moduleBase, opBase, opsOf, pairTable, partsByOp, partsOf, partsOfText, type Op } from "../src/model/compare";
 
 const op = (name: string, time: number, more: Partial<Op> = {}): Op => ({
   name, time, program: "1", module: "jit_train", opcode: opBase(name), shapes: "f32[8]", framework: "", source: "", category: "fusion", count: 1, text: "", ...more,
@@ -64,6 +64,32 @@ test("the parts lead from the one step time to the other", () => {
   expect(totalA + parts.reduce((s, p) => s + p.b - p.a, 0)).toBeCloseTo(totalB);
   expect(parts.find((p) => p.name === "fusion")).toEqual({ name: "fusion", a: 50, b: 80 });
   expect(parts.find((p) => p.name === "outside of ops")).toEqual({ name: "outside of ops", a: 50, b: 50 });
+});
+
+test("op by op the parts lead there, too, the largest change first, the others together", () => {
+  const basis = basisOf(report({ steps: 1, cores: 1, step_time_mean: 1000 }), report({ steps: 1, cores: 1, step_time_mean: 1300 }));
+  const a = [op("fusion.1", 100), op("dot.1", 500, { opcode: "dot" }), op("old.1", 30, { opcode: "old" }), op("add.1", 10, { opcode: "add" })];
+  const b = [op("fusion.1", 101), op("dot.1", 700, { opcode: "dot" }), op("new.1", 90, { opcode: "new" }), op("add.1", 10, { opcode: "add" })];
+  const parts = partsByOp(matchOps(a, b), basis, 3);
+  expect(parts.map((p) => [p.name, p.b - p.a])).toEqual([["dot.1", 200], ["new.1", 90], ["old.1", -30], ["2 other ops", 1], ["outside of ops", 39]]);
+  expect(basis.totalA + parts.reduce((s, p) => s + p.b - p.a, 0)).toBeCloseTo(basis.totalB);
+});
+
+test("findings of two runs stand side by side, what is new and gone among them", () => {
+  const of = (...rows: [string, number][]): Report => asReport({
+    tables: [{
+      id: "findings", title: "", note: null, total_rows: rows.length, rest: null, sort: null, rows: rows.map(([rule, share]) => [rule, share, `about ${rule}`]),
+      columns: [{ id: "rule", label: "", unit: "", type: "text" }, { id: "share", label: "", unit: "fraction", type: "number" }, { id: "finding", label: "", unit: "", type: "text" }],
+    }],
+  });
+  const pairs = findingPairs(of(["idle", 0.2], ["copies", 0.1]), of(["idle", 0.25], ["input_bound", 0.4]));
+  expect(pairs.map((p) => [p.rule, p.a, p.b, p.text])).toEqual([["input_bound", NaN, 0.4, "about input_bound"], ["copies", 0.1, NaN, "about copies"], ["idle", 0.2, 0.25, "about idle"]]);
+  expect(findingPairs(asReport({}), asReport({}))).toEqual([]);
+});
+
+test("a program that was compiled anew is told, as what it was compiled by is not", () => {
+  const pairs = matchOps([op("fusion.1", 10, { program: "1" })], [op("fusion.1", 10, { program: "2" })]);
+  expect(checkWorkload(report({ steps: 1 }), report({ steps: 1 }), pairs)).toEqual([{ severity: "info", text: expect.stringMatching(/Compiled anew: jit_train\./) as string }]);
 });
 
 test("an op that got twice as slow is the first row", () => {

@@ -2,6 +2,7 @@
 // source line), not by their program's id: a program that was compiled again still matches.
 import type { Cell, Report, Table } from "../api/report";
 import { plural } from "./format";
+import { opColumns, timeOf, type RowTime } from "./ops";
 import { findColumn } from "./tablemodel";
 import { asNumber, natural, show } from "./units";
 
@@ -17,6 +18,7 @@ export interface Op {
   count: number; // NaN: not known
   time: number; // self time, ps
   text: string;
+  at?: RowTime | null; // where the timeline shows a run of it
 }
 
 const text = (v: Cell | undefined): string => (v === null || v === undefined ? "" : String(v));
@@ -79,6 +81,8 @@ export function opsOf(r: Report): Op[] {
     source: at("source", "source_info", "source_line"), count: at("occurrences", "count"), opcode: at("opcode"), shapes: at("shapes", "shape"),
   };
   const get = (row: readonly Cell[], i: number): string => (i < 0 ? "" : text(row[i]));
+  const places = opColumns(t);
+  const unit = t.columns[places.duration]?.unit ?? "";
   return t.rows.map((row) => {
     const hlo = get(row, col.text);
     const parts = partsOfText(hlo);
@@ -88,6 +92,7 @@ export function opsOf(r: Report): Op[] {
       opcode: get(row, col.opcode) || parts.opcode || opBase(full), shapes: get(row, col.shapes) || parts.shapes,
       framework: get(row, col.framework), source: get(row, col.source), category: get(row, col.category) || "ops",
       count: col.count < 0 ? NaN : asNumber(row[col.count]), time: asNumber(row[weigh]) || 0, text: hlo,
+      at: timeOf(row, places, unit),
     };
   });
 }
@@ -210,8 +215,51 @@ export function partsOf(pairs: readonly Pair[], basis: Basis): { parts: Part[]; 
   const parts = [...map.values()].sort((x, y) => Math.abs(y.b - y.a) - Math.abs(x.b - x.a));
   const totalA = Number.isNaN(basis.totalA) ? opsA : basis.totalA;
   const totalB = Number.isNaN(basis.totalB) ? opsB : basis.totalB;
-  if (basis.perStep) parts.push({ name: "outside of ops", a: totalA - opsA, b: totalB - opsB });
+  if (basis.perStep) parts.push({ name: OUTSIDE, a: totalA - opsA, b: totalB - opsB });
   return { parts, totalA, totalB, opsA, opsB };
+}
+
+const OUTSIDE = "outside of ops";
+
+/** The same way, op by op: those that changed most, then all others, then what is no op's. */
+export function partsByOp(pairs: readonly Pair[], basis: Basis, most: number): Part[] {
+  const all = pairs.map(({ a, b }): Part => ({ name: (b ?? a)!.name, a: (a?.time ?? 0) * basis.scaleA, b: (b?.time ?? 0) * basis.scaleB }));
+  all.sort((x, y) => Math.abs(y.b - y.a) - Math.abs(x.b - x.a));
+  const sum = (list: readonly Part[], name: string): Part => list.reduce((s, p) => ({ name, a: s.a + p.a, b: s.b + p.b }), { name, a: 0, b: 0 });
+  const shown = all.slice(0, most).filter((p) => p.a !== p.b);
+  const rest = all.slice(shown.length);
+  const ops = sum(all, "");
+  return [
+    ...shown,
+    ...(rest.length ? [sum(rest, plural(rest.length, "other op"))] : []),
+    ...(basis.perStep ? [{ name: OUTSIDE, a: basis.totalA - ops.a, b: basis.totalB - ops.b }] : []),
+  ];
+}
+
+/* --- findings --- */
+
+export interface FindingPair {
+  rule: string;
+  text: string;
+  a: number; // share; NaN: it does not apply there
+  b: number;
+}
+
+/** Of both runs, by rule: what is new, what is gone, what changed; the largest change first. */
+export function findingPairs(a: Report, b: Report): FindingPair[] {
+  const out = new Map<string, FindingPair>();
+  for (const [r, side] of [[a, "a"], [b, "b"]] as const) {
+    const t = r.tables.find((x) => x.id === "findings");
+    const at = (id: string): number => t?.columns.findIndex((c) => c.id === id) ?? -1;
+    for (const row of t?.rows ?? []) {
+      const rule = text(row[at("rule")]);
+      const pair = out.get(rule) ?? { rule, text: text(row[at("finding")]), a: NaN, b: NaN };
+      pair[side] = asNumber(row[at("share")]);
+      out.set(rule, pair);
+    }
+  }
+  const size = (p: FindingPair): number => Math.abs((p.b || 0) - (p.a || 0));
+  return [...out.values()].sort((x, y) => size(y) - size(x));
 }
 
 export interface Warning {
@@ -242,6 +290,9 @@ export function checkWorkload(a: Report, b: Report, pairs: readonly Pair[]): War
   const fresh = [...mb].filter((m) => !ma.has(m));
   if (gone.length || fresh.length)
     out.push({ severity: "warning", text: `Not the same programs.${gone.length ? ` Only in A: ${gone.slice(0, 6).join(", ")}.` : ""}${fresh.length ? ` Only in B: ${fresh.slice(0, 6).join(", ")}.` : ""}` });
+  const compiled = new Set(pairs.flatMap((p) => (p.a && p.b && p.a.module && p.a.module === p.b.module && p.a.program && p.b.program && p.a.program !== p.b.program ? [p.b.module] : [])));
+  if (compiled.size)
+    out.push({ severity: "info", text: `Compiled anew: ${[...compiled].slice(0, 6).join(", ")}. Ops are matched by what they are, not by number. Profiles do not say which versions compiled them.` });
   const time = pairs.reduce((s, p) => s + (p.a?.time ?? 0) + (p.b?.time ?? 0), 0);
   const shaped = pairs.filter((p) => p.match === "new shapes").reduce((s, p) => s + p.a!.time + p.b!.time, 0);
   const single = pairs.filter((p) => !p.a || !p.b).reduce((s, p) => s + (p.a?.time ?? p.b?.time ?? 0), 0);

@@ -6,10 +6,10 @@ import type { Cell, Metric, Report } from "../../api/report";
 import type { Runs } from "../../api/types";
 import { Waterfall } from "../../charts/waterfall";
 import { plural } from "../../model/format";
-import { basisOf, bufferTable, buffersOf, checkWorkload, matchOps, opsOf, pairTable, partsOf, type Basis, type Pair, type Part } from "../../model/compare";
+import { basisOf, bufferTable, buffersOf, checkWorkload, findingPairs, matchOps, opsOf, pairTable, partsByOp, partsOf, type Basis, type Op, type Pair, type Part } from "../../model/compare";
 import { go, here } from "../../model/location";
 import { formatSort, markdownText, parseSort } from "../../model/tablemodel";
-import { encode } from "../../model/toolurl";
+import { encode, parseTool, timelineHref } from "../../model/toolurl";
 import { asNumber, exact, show, signed } from "../../model/units";
 import { dialog } from "../../shell/dialogs";
 import { Copy } from "../../widgets/copy";
@@ -167,7 +167,8 @@ function Explained({ a, b, ra, rb, oa, ob, search }: { a: string; b: string; ra:
   }, [ra, rb, oa, ob]);
   const { pairs, basis, parts, totalA, totalB, table, warnings } = made;
   const said = verdict(basis, totalA, totalB, parts);
-  const rows = folded(parts);
+  const byOp = search.get("by") === "op";
+  const rows = byOp ? partsByOp(pairs, basis, MOST + 3) : folded(parts);
   return (
     <>
       {pairs.length > 0 && (
@@ -187,14 +188,20 @@ function Explained({ a, b, ra, rb, oa, ob, search }: { a: string; b: string; ra:
             <section class="panel" aria-label="What the change is made of">
               <div class="panel-head">
                 <h2>What the change is made of</h2>
-                <output class="table-count">{basis.perStep ? "time of a step, by category of op" : "time of ops of a core over the whole profile, by category"}</output>
+                <output class="table-count">{basis.perStep ? "time of a step" : "time of ops of a core over the whole profile"}</output>
+                <div class="switch push" role="group" aria-label="In parts">
+                  <button type="button" aria-pressed={!byOp} onClick={() => write({ by: "" })}>By category</button>
+                  <button type="button" aria-pressed={byOp} onClick={() => write({ by: "op" })}>By op</button>
+                </div>
               </div>
               <Waterfall parts={rows} totalA={totalA} totalB={totalB} labelA="A" labelB="B" />
               <Sums pairs={pairs} basis={basis} totalA={totalA} totalB={totalB} />
             </section>
-            <Pairs table={table} a={a} b={b} search={search} />
+            <Pairs table={table} pairs={pairs} a={a} b={b} search={search} />
           </>
         )}
+      <Findings a={a} b={b} />
+      <Memory a={a} b={b} />
       <BuffersPart a={a} b={b} search={search} />
       <Tiles ra={ra} rb={rb} second />
     </>
@@ -216,6 +223,55 @@ function Sums({ pairs, basis, totalA, totalB }: { pairs: readonly Pair[]; basis:
       {kinds.map(([name, v, n], i) => <span key={name}>{i > 0 && ", "}{signed(Math.round(v), "ps")} {name} ({n})</span>)}
       {basis.perStep && <>; the other {signed(Math.round(totalB - totalA - explained), "ps")} are waiting, idle time and steps that are not whole</>}.
     </p>
+  );
+}
+
+/** The weak points of both, and what became of them. They come apart from the page, and their absence takes nothing from it. */
+function Findings({ a, b }: { a: string; b: string }) {
+  const { root } = here.value;
+  const api = useMemo(() => new Api(root), [root]);
+  const [x, y] = [useReport(api, { run: a, tool: "smart_suggestion" }), useReport(api, { run: b, tool: "smart_suggestion" })];
+  const [ra, rb] = [x.report.value, y.report.value];
+  const list = useMemo(() => (ra && rb ? findingPairs(ra, rb) : []), [ra, rb]);
+  if (list.length === 0) return null;
+  const cell = (run: string, v: number) =>
+    Number.isNaN(v) ? <span class="ago">not found</span> : <a href={`${root}smart_suggestion?run=${encode(run)}`}>{show(v, "fraction")}</a>;
+  return (
+    <section class="panel" aria-label="Findings">
+      <div class="panel-head"><h2>Findings</h2><output class="table-count">share of the devices' time, as rules measure it</output></div>
+      <table class="plain">
+        <thead><tr><th scope="col">Finding</th><th scope="col">A</th><th scope="col">B</th><th scope="col">Change</th></tr></thead>
+        <tbody>
+          {list.map((f) => {
+            const d = (f.b || 0) - (f.a || 0);
+            return (
+              <tr key={f.rule}>
+                <th scope="row">{f.text}</th><td>{cell(a, f.a)}</td><td>{cell(b, f.b)}</td>
+                <td class={d > 0 ? "bad" : d < 0 ? "good" : ""}>{Number.isNaN(f.a) ? "new" : Number.isNaN(f.b) ? "gone" : `${signed(Number((d * 100).toPrecision(3)), "")} points`}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** Memory in use, as allocators told it; nothing where they told nothing. */
+function Memory({ a, b }: { a: string; b: string }) {
+  const { root } = here.value;
+  const api = useMemo(() => new Api(root), [root]);
+  const [x, y] = [useReport(api, { run: a, tool: "memory_profile", limit: 1 }), useReport(api, { run: b, tool: "memory_profile", limit: 1 })];
+  const [ra, rb] = [x.report.value, y.report.value];
+  if (!ra || !rb) return null;
+  const base = new Map(ra.metrics.map((m) => [m.id, m]));
+  const list = rb.metrics.filter((m) => /^(peak_memory|capacity_memory)$/.test(m.id) && (m.value !== null || (base.get(m.id)?.value ?? null) !== null));
+  if (list.length === 0) return null;
+  return (
+    <section aria-label="Memory">
+      <h2 class="unseen">Memory</h2>
+      <div class="tiles small">{list.map((m) => <Tile key={m.id} m={m} base={base.get(m.id)} small href={`${root}memory_profile?run=${encode(b)}`} hrefTitle="Memory of B over time" />)}</div>
+    </section>
   );
 }
 
@@ -264,7 +320,7 @@ function Buffers({ a, b, search }: { a: string; b: string; search: URLSearchPara
 /** Columns that stand in the row's card unless they are asked for. */
 const QUIET = ["abs_min", "a_text", "b_text", "a_program", "b_program", "a_name"];
 
-function Pairs({ table, a, b, search }: { table: ReturnType<typeof pairTable>; a: string; b: string; search: URLSearchParams }) {
+function Pairs({ table, pairs, a, b, search }: { table: ReturnType<typeof pairTable>; pairs: readonly Pair[]; a: string; b: string; search: URLSearchParams }) {
   const { root } = here.value;
   const chosen = useSignal<readonly Cell[] | null>(null);
   const at = (id: string): number => table.columns.findIndex((c) => c.id === id);
@@ -275,6 +331,11 @@ function Pairs({ table, a, b, search }: { table: ReturnType<typeof pairTable>; a
   const changed = new Set(search.get("cols")?.split(",").filter(Boolean) ?? usual);
   const open = (run: string, op: Cell | undefined, program: Cell | undefined): string =>
     `${root}hlo_stats?run=${encode(run)}&op=${encode(String(op ?? ""))}${program ? `&program=${encode(String(program))}` : ""}`;
+  /** By name and program: rows are ordered anew and filtered. */
+  const op = (side: "a" | "b", name: Cell | undefined, program: Cell | undefined): Op | null =>
+    pairs.find((p) => p[side]?.name === name && (!program || p[side]?.program === program))?.[side] ?? null;
+  const happens = (run: string, o: Op | null): string =>
+    o?.at ? timelineHref(root, parseTool(`?run=${encodeURIComponent(run)}`), { op: o.name, program: o.program, begin: o.at.begin, duration: o.at.duration, ...(o.at.host ? { host: o.at.host } : {}) }) : "";
   return (
     <DataTable
       table={{ ...table, title: `Ops: ${plural(table.rows.length, "pair")}` }} q={search.get("q") ?? ""} onFilter={(q) => write({ q })}
@@ -293,15 +354,26 @@ function Pairs({ table, a, b, search }: { table: ReturnType<typeof pairTable>; a
           </span>
         );
       }}
-      card={(row) => (
-        <>
-          <RowCard table={table} row={row} href="" close={() => (chosen.value = null)} />
-          <p class="row none">
-            {row[at("a")] !== null && <a class="button" href={open(a, row[at("a_name")] ?? row[0], row[at("a_program")])}><Icon name="table" /> In A</a>}
-            {row[at("b")] !== null && <a class="button" href={open(b, row[0], row[at("b_program")])}><Icon name="table" /> In B</a>}
-          </p>
-        </>
-      )}
+      card={(row) => {
+        const [nameA, programA, programB] = [row[at("a_name")] ?? row[0], row[at("a_program")], row[at("b_program")]];
+        const sides = [["a", "A", a, nameA, programA], ["b", "B", b, row[0], programB]] as const;
+        return (
+          <>
+            <RowCard table={table} row={row} href="" close={() => (chosen.value = null)} />
+            <p class="row none">
+              {sides.filter(([side]) => row[at(side)] !== null).map(([side, label, run, name, program]) => {
+                const there = happens(run, op(side, name, program));
+                return (
+                  <span key={side} class="row">
+                    <a class="button" href={open(run, name, program)}><Icon name="table" /> In {label}</a>
+                    {there && <a class="button" href={there}><Icon name="timeline" /> In the timeline of {label}</a>}
+                  </span>
+                );
+              })}
+            </p>
+          </>
+        );
+      }}
     />
   );
 }
