@@ -289,6 +289,7 @@ void api_run(struct ask *ask)
         xp_json_i64(&j, upload.expires_ms);
     else
         xp_json_null(&j);
+    key_str(&j, "decoder", ask->app->version);
     key_str(&j, "state", run_state(ask->run));
     key_str(&j, "note", ask->run->note ? ask->run->note : "");
     xp_json_key(&j, "hosts");

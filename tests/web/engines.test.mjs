@@ -83,6 +83,16 @@ for (const [name, missing, start] of [["Firefox", noFirefox, startFirefox], ["We
       assert.equal(await browser.eval(`document.querySelectorAll(".problem").length`), 0, await text(".problem"));
       assert.deepEqual(await browser.eval("window.failures"), []);
 
+      // A file of one's own: chosen, sent, opened, removed.
+      await browser.open(base);
+      await there(".runs tbody th a");
+      await browser.eval(`(() => { const d = new DataTransfer(), bytes = Uint8Array.from(atob("${Buffer.from(plainProfile(4)).toString("base64")}"), (c) => c.charCodeAt(0));
+        d.items.add(new File([bytes], "mine.xplane.pb")); const input = document.querySelector("#file-to-open"); input.files = d.files; input.dispatchEvent(new Event("change", { bubbles: true })); return 1; })()`);
+      await until("the upload is open", `/^upload-/.test(${param("run")} ?? "") && document.querySelector(".tool-page[aria-busy=false] h1") !== null`);
+      await click(".bar .popover button[title^='An uploaded file']");
+      await click(".upload-about button");
+      await until("it is gone", `document.querySelector(".runs tbody th a") !== null && document.querySelector(".kept-uploads") === null`);
+
       await browser.open(`${base}compare?a=first&b=second`);
       await there(".tool-page .tiles");
       assert.match(await text(".tool-page"), /Step time/);

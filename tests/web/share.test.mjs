@@ -65,6 +65,23 @@ describe("the share dialog", { skip: reason || false, timeout: 120_000 }, () => 
     await close();
   });
 
+  test("an uploaded file is shared, and the dialog says for how long that is good", async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    await page.goto(`${server.url}/p/local/`);
+    await page.setInputFiles("#file-to-open", { name: "mine.xplane.pb", mimeType: "application/octet-stream", buffer: Buffer.from(plainProfile(4)) });
+    await page.waitForURL(/overview_page\?run=upload-/);
+    await page.getByRole("button", { name: "Share this view" }).click(LONG);
+    const dialog = page.getByRole("dialog", { name: "Share" });
+    await dialog.getByText("ends with it").waitFor(LONG);
+    await dialog.getByRole("button", { name: "Make a link" }).click();
+    const url = await dialog.getByRole("textbox", { name: "The link" }).inputValue();
+    assert.equal((await page.request.get(url)).url(), page.url());
+    await dialog.getByRole("button", { name: "Revoke", exact: true }).click();
+    await dialog.getByText("revoked", { exact: false }).waitFor(LONG);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
   test("an admin ends the links of a run", async () => {
     const { page, check, close } = await openPage(browser, server.url);
     const made = await page.request.post(`${server.url}/p/local/api/v1/links`, { data: { run: "a run", view: "op_profile?run=a+run" } });

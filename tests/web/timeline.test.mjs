@@ -167,6 +167,53 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     await close();
   });
 
+  test("labels, a note and that a run is hidden are the browser's; runs of one moment are offered as one", async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    const both = `${RUN}//linked`;
+    await page.route(/api\/v1\/runs\?/, async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ response: answer, json: { ...(await answer.json()), joins: [{ run: both, hosts: 2, span_ms: 2000 }] } });
+    });
+    await page.goto(base);
+    const line = (run) => page.locator(".runs tbody tr", { has: page.locator(`th a:text-is("${run}")`) });
+    await page.click('[aria-label="Labels and note of scoped"]');
+    await page.getByLabel("Labels", { exact: true }).fill(`base, ${MARKUP}`);
+    await page.getByLabel("Note", { exact: true }).fill("with new kernels");
+    await page.click(".mark-dialog button[type=submit]");
+    await page.waitForSelector(".mark-dialog", { state: "detached" });
+    assert.match(await line("scoped").innerText(), /base[\s\S]*<img src=x[\s\S]*with new kernels/);
+    await page.click('[aria-label="Labels and note of many"]');
+    await page.click(".mark-dialog button:text-is('Hide it')");
+    await line("many").waitFor({ state: "detached" });
+    await page.click(".hidden-line button:text-is('Undo')");
+    await line("many").waitFor();
+    await page.click('[aria-label="Labels and note of many"]');
+    await page.click(".mark-dialog button:text-is('Hide it')");
+    await page.reload();
+    await page.waitForSelector(".hidden-line");
+    assert.equal(await line("many").count(), 0, "it stays hidden");
+    await page.click(".run-label:text-is('base')");
+    await waitFor("only runs with the label", async () => (await page.locator(".runs tbody tr").count()) === 1);
+    await page.click(".page-head button:text-is('All')");
+    await page.click(".hidden-line button:has-text('Show')");
+    await line("many").waitFor();
+
+    for (const run of [RUN, "damaged"]) await line(run).locator("input[type=checkbox]").check();
+    const joined = await page.locator(".compare-bar a:text-is('Open joined')").getAttribute("href");
+    assert.deepEqual(new URL(joined, base).searchParams.get("run").split("//").sort(), [RUN, "damaged"].sort());
+    await page.click(".joins a:text-is('Open joined')");
+    await page.waitForSelector(".page-head h1");
+    await waitFor("it is one run of two hosts", async () => (await page.locator(".runs tbody tr").count()) === 2);
+    assert.equal(await page.locator(".page-head h1").innerText(), both.replace("//", " + "));
+    await page.click('.runs tbody a:text-is("host-0")');
+    await page.waitForSelector(".drawing canvas");
+    await page.goto(`${base}run?run=noise`);
+    await waitFor("a file that is no profile says so", async () => /unreadable[\s\S]*no XSpace/.test(await page.locator(".runs tbody").innerText()));
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+    assert.deepEqual(await check(STATUS), []);
+    await close();
+  });
+
   test("a run of two hosts has a page of its own, and the timeline a choice", async () => {
     const { page, check, close } = await openPage(browser, server.url);
     await page.goto(`${base}run?run=2026_01_30_09_00_00`);

@@ -52,6 +52,15 @@ test("a part of the run goes along to every page and to the server", () => {
   expect(rangeArguments(parseTool("?run=r"))).toEqual({});
 });
 
+test("what a step is goes along to every page and to the server", () => {
+  const s = parseTool("?run=r&step_marker=jit_f&steps=3&q=x");
+  expect(s.args).toEqual({});
+  expect(elsewhere(s)).toBe("?run=r&steps=3&step_marker=jit_f");
+  expect(rangeArguments(s)).toEqual({ steps: "3", step_marker: "jit_f" });
+  expect(rangeArguments(parseTool("?run=r&step_marker=a+b"))).toEqual({ step_marker: "a b" });
+  expect(timelineHref("/p/l/", s, { begin: null })).toContain("&step_marker=jit_f&steps=3");
+});
+
 test("a part of the run that is none is left out", () => {
   for (const bad of ["range=9..1", "range=x", "steps=5-1", "steps=a-b", "steps=-1", "range="])
     expect(elsewhere(parseTool(`?run=r&${bad}`))).toBe("?run=r");

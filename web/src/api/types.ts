@@ -8,7 +8,15 @@ export interface Runs {
   total_exact: boolean; // false: some folders have not been looked into
   next: string | null;
   cut: string | null; // why the listing stopped short
-  empty: { read: string; found: string; expected: string } | null;
+  joins?: RunJoin[]; // of the runs that are listed
+  empty: { reason?: string; read: string; found: string; expected: string } | null;
+}
+
+/** Runs that may be one capture. */
+export interface RunJoin {
+  run: string;
+  hosts: number;
+  span_ms: number;
 }
 
 export interface RunRow {
@@ -17,15 +25,17 @@ export interface RunRow {
   captured_from: "name" | "mtime";
   hosts: number;
   bytes: number;
-  state: "ready" | "empty" | "unsupported";
+  state: "ready" | "empty" | "unsupported" | "unreadable";
   note: string;
 }
 
 export interface Run {
   run: string;
   captured_ms: number | null;
-  location: string;
+  location: string | null; // null: it was uploaded
   expires_ms?: number | null; // of an uploaded file: until when it is there
+  note?: string;
+  decoder?: string; // what reads it: product and version
   hosts: Host[];
 }
 
@@ -34,7 +44,7 @@ export interface Host {
   bytes: number;
   compressed: boolean;
   modified_ms: number;
-  state: "ready" | "unsupported" | "loading" | "resident";
+  state: "ready" | "unreadable" | "unsupported" | "loading" | "resident";
   note: string;
 }
 

@@ -93,6 +93,9 @@ export function date(ms: number | null): { text: string; iso: string } {
   return { text, iso: d.toISOString() };
 }
 
+/** Of today, in the viewer's zone, with the zone. */
+export const hour = (ms: number): string => new Date(ms).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
+
 /* "" for a time that is not known. */
 export function ago(ms: number | null, now: number): string {
   if (!ms) return "";

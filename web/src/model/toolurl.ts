@@ -13,12 +13,13 @@ export interface ToolUrl {
   t: string; // window of the timeline, as it is there
   range: string; // START..END: every page is about this time only
   steps: string; // 3, 3-5: about these steps only
+  marker: string; // what a step is: a module, or an event of host threads; "": as the profile says
   q: string; // filter of the first table
   sort: string; // of the first table
   args: Record<string, string>; // what else stands there: the tool's own arguments and view
 }
 
-const KNOWN = new Set(["run", "host", "op", "program", "t", "range", "steps", "q", "sort"]);
+const KNOWN = new Set(["run", "host", "op", "program", "t", "range", "steps", "step_marker", "q", "sort"]);
 /** What the timeline keeps in its address and no tool wants. */
 const TIMELINE_ONLY = new Set(["sel", "a", "ar", "as", "off", "fold", "flat", "top", "find", "pin", "hide", "m", "bm", "curve", "with", "strip", "tips"]);
 /** Likewise of timelines beside it: fold.1 */
@@ -32,6 +33,7 @@ export function parseTool(search: string): ToolUrl {
   return {
     run: get("run"), hosts: p.getAll("host").filter(Boolean), op: get("op"), program: get("program"),
     t: get("t"), range: parseRange(get("range")) ? get("range") : "", steps: parseSteps(get("steps")) ? get("steps") : "",
+    marker: get("step_marker"),
     q: get("q"), sort: get("sort"), args,
   };
 }
@@ -60,16 +62,18 @@ export function formatRange(r: { t0: bigint; t1: bigint }): string {
   return `${r.t0}..${r.t1}`;
 }
 
-/** For the server. */
+/** For the server: what part, and what its steps are. */
 export function rangeArguments(s: ToolUrl): Record<string, string> {
-  if (s.steps) return { steps: s.steps };
+  const marker: Record<string, string> = s.marker ? { step_marker: s.marker } : {};
+  if (s.steps) return { steps: s.steps, ...marker };
   const r = parseRange(s.range);
-  return r ? { t0: String(r.t0), t1: String(r.t1) } : {};
+  return r ? { t0: String(r.t0), t1: String(r.t1), ...marker } : marker;
 }
 
 /** For an address that another part of the page writes. */
-export function rangeQuery(s: Pick<ToolUrl, "range" | "steps">): string {
-  return s.steps ? `&steps=${s.steps}` : s.range ? `&range=${s.range}` : "";
+export function rangeQuery(s: Pick<ToolUrl, "range" | "steps"> & { marker?: string }): string {
+  const marker = s.marker ? `&step_marker=${encode(s.marker)}` : "";
+  return marker + (s.steps ? `&steps=${s.steps}` : s.range ? `&range=${s.range}` : "");
 }
 
 /** What a query may hold as it is; more readable than %2C and %3A. */
@@ -80,6 +84,7 @@ export function encode(text: string): string {
 export function formatTool(s: ToolUrl): string {
   const parts = [`run=${encode(s.run)}`, ...s.hosts.map((h) => `host=${encode(h)}`)];
   for (const k of ["op", "program", "t", "range", "steps", "q", "sort"] as const) if (s[k]) parts.push(`${k}=${encode(s[k])}`);
+  if (s.marker) parts.push(`step_marker=${encode(s.marker)}`);
   for (const [k, v] of Object.entries(s.args)) if (v !== "") parts.push(`${encodeURIComponent(k)}=${encode(v)}`);
   return `?${parts.join("&")}`;
 }

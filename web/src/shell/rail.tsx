@@ -2,6 +2,7 @@
 // so by default beside the timeline, which needs the room.
 import { signal } from "@preact/signals";
 import { here } from "../model/location";
+import { runTitle } from "../model/runname";
 import { parseTool, toolHref } from "../model/toolurl";
 import { TIMELINE, tools, type Tool } from "../model/tools";
 import { Icon, type IconName } from "../widgets/icon";
@@ -70,7 +71,7 @@ function Pinned({ root, run, page }: { root: string; run: string; page: string }
   return (
     <div class="rail-group" role="group" aria-label="Pinned runs">
       <p class="rail-title"><span class="rail-word">Pinned</span></p>
-      {list.map((r) => <Item key={r} href={`${root}${to}?run=${encodeURIComponent(r)}`} icon="pin" label={r} here={r === run} hint="A pinned run" />)}
+      {list.map((r) => <Item key={r} href={`${root}${to}?run=${encodeURIComponent(r)}`} icon="pin" label={runTitle(r)} here={r === run} hint="A pinned run" />)}
     </div>
   );
 }
@@ -80,7 +81,7 @@ function RunItems({ root, run, page, href }: { root: string; run: string; page: 
   const groups = [...new Set(tools.map((t) => t.group))];
   return (
     <>
-      <p class="rail-run" title={run}><span class="rail-word">{run}</span></p>
+      <p class="rail-run" title={runTitle(run)}><span class="rail-word">{runTitle(run)}</span></p>
       {groups.map((group) => (
         <div key={group} class="rail-group" role="group" aria-label={group || "This run"}>
           {group && <p class="rail-title"><span class="rail-word">{group}</span></p>}

@@ -3,13 +3,14 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Api, asProblem, type Problem } from "../api/client";
 import { listLinks, makeLink, revokeLink, type Audience, type KeptLink, type Links, type MadeLink } from "../api/links";
+import { hour } from "../model/format";
 import { here } from "../model/location";
 import { toolOf } from "../model/tools";
 import { Copy } from "../widgets/copy";
 import { Icon } from "../widgets/icon";
 import { RevokeAll } from "../widgets/revoke";
 import { currentRun } from "./rail";
-import { isUpload } from "./uploads";
+import { isUpload, kept } from "./uploads";
 
 const MINUTES: [number, string][] = [[60, "1 hour"], [1440, "1 day"], [10080, "7 days"], [43200, "30 days"], [129600, "90 days"]];
 
@@ -62,12 +63,18 @@ function Share({ run, close }: { run: string; close: () => void }) {
         <span>The address holds the whole view: whoever may see the project can open it.</span>
         <Copy text={() => window.location.href} label="Copy address" title="Copy address of this view" />
       </p>
-      {isUpload(run) && <p class="none">An uploaded file is temporary: no share link is made for it.</p>}
-      {links.value && !isUpload(run) && <Form run={run} links={links.value} attempt={attempt} api={api} />}
+      {isUpload(run) && <p class="none">An uploaded file is temporary: a link to it is good as long as somebody looks at it every now and then, {until(run)}and ends with it.</p>}
+      {links.value && <Form run={run} links={links.value} attempt={attempt} api={api} />}
       {problem.value && <p class="none" role="alert">{problem.value.message}</p>}
       {links.value && <List run={run} links={links.value} attempt={attempt} api={api} />}
     </dialog>
   );
+}
+
+/** What this browser knows of how long an upload is kept. */
+function until(run: string): string {
+  const ms = kept.peek().find((k) => k.run === run)?.expires_ms;
+  return ms ? `otherwise until ${hour(ms)}, ` : "";
 }
 
 interface Part {

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Api, asProblem, type Problem } from "../api/client";
 import type { Run } from "../api/types";
-import { bytes, date, percent, plural } from "../model/format";
+import { bytes, date, hour, percent, plural } from "../model/format";
 import { go, here } from "../model/location";
 import { Icon } from "../widgets/icon";
 import { Popover } from "../widgets/popover";
@@ -101,8 +101,6 @@ export function Uploads() {
   );
 }
 
-const hour = (ms: number): string => new Date(ms).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
-
 /** On every page of an uploaded run. */
 export function UploadChip() {
   const run = currentRun();
@@ -136,7 +134,7 @@ export function UploadChip() {
       {() => (
         <div class="upload-about">
           <p>{mine ? <><b>{mine.name}</b>, {bytes(mine.bytes)}.</> : "An uploaded file."} The server keeps it until {hour(until.value)}, longer when it is looked at, and removes it when it ends.</p>
-          <p>No list shows it. Who has this address and may see the project can open it.</p>
+          <p>No list shows it. Who has this address and may see the project can open it, and who gets a share link.</p>
           <p class="row"><button type="button" class="button" onClick={drop}><Icon name="close" /> Remove it now</button></p>
           {problem.value && <p role="alert" class="none">{problem.value.message}</p>}
         </div>

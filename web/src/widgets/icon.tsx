@@ -54,6 +54,7 @@ const paths = {
   command: "M3.5 5 6.5 8 3.5 11M8.5 11.5h4.5",
   pin: "M5.5 2.5h5M6.5 2.5v4L4.5 9h7l-2-2.5v-4M8 9v5",
   measure: "M2.5 3v10M13.5 3v10M2.5 8h11M5 6 2.8 8 5 10M11 6l2.2 2L11 10",
+  label: "M2.5 2.5h5.5l5.5 5.5-5.5 5.5L2.5 8ZM5.3 5.3h.1",
   rail: "M2.5 3h11v10h-11ZM6.5 3v10",
 } as const;
 

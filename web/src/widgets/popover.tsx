@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 export function Popover({ label, title, children, right }: {
-  label: ComponentChildren; title: string; children: () => ComponentChildren; right?: boolean;
+  label: ComponentChildren; title: string; children: (close: () => void) => ComponentChildren; right?: boolean;
 }) {
   const open = useSignal(false);
   const box = useRef<HTMLDivElement>(null);
@@ -35,7 +35,7 @@ export function Popover({ label, title, children, right }: {
       >
         {label}
       </button>
-      {open.value && <div class={`popover-sheet ${right ? "right" : ""}`} role="group" aria-label={title}>{children()}</div>}
+      {open.value && <div class={`popover-sheet ${right ? "right" : ""}`} role="group" aria-label={title}>{children(() => (open.value = false))}</div>}
     </div>
   );
 }

@@ -5,6 +5,7 @@ import { Api, asProblem, isAbort, type Problem } from "../../api/client";
 import type { Host, Run } from "../../api/types";
 import { ago, bytes, count, date, plural } from "../../model/format";
 import { here } from "../../model/location";
+import { runTitle } from "../../model/runname";
 import { tools } from "../../model/tools";
 import { parseTool, toolHref } from "../../model/toolurl";
 import { toolsOf } from "../../shell/runtools";
@@ -21,7 +22,7 @@ export function RunPage() {
   const turn = useSignal(0);
 
   useEffect(() => {
-    document.title = `${run} · xprofd`;
+    document.title = `${runTitle(run)} · xprofd`;
     const abort = new AbortController();
     answer.value = null;
     problem.value = null;
@@ -35,7 +36,7 @@ export function RunPage() {
   const a = answer.value;
   return (
     <>
-      <Bar crumbs={<><a href={root}>Runs</a> <Icon name="right" /> <b title={run}>{run}</b></>} />
+      <Bar crumbs={<><a href={root}>Runs</a> <Icon name="right" /> <b title={runTitle(run)}>{runTitle(run)}</b></>} />
       <main class="page">
         {problem.value && <ProblemPanel problem={problem.value} retry={() => turn.value++} />}
         {!a && !problem.value && <Loading what="Reading the run…" />}
@@ -50,15 +51,15 @@ function RunOf({ a, root }: { a: Run; root: string }) {
   return (
     <>
       <div class="page-head">
-        <h1>{a.run}</h1>
+        <h1>{runTitle(a.run)}</h1>
         <p title={when.iso}>captured {when.text} <span class="ago">{ago(a.captured_ms, Date.now())}</span> · {plural(a.hosts.length, "host")}{a.location && <> · <code>{a.location}</code></>}</p>
       </div>
       {a.hosts.length === 0
-        ? <div class="empty"><h2>No profile in this run</h2><p>Read: <code>{a.location}</code>. Expected there: <code>&lt;host&gt;.xplane.pb</code>.</p></div>
+        ? <div class="empty"><h2>No profile in this run</h2>{a.note && <p>{a.note}</p>}<p>Read: <code>{a.location}</code>. Expected there: <code>&lt;host&gt;.xplane.pb</code>.</p></div>
         : (
           <div class="sheet">
             <table class="runs">
-              <thead><tr><th scope="col">Host</th><th scope="col">Written</th><th scope="col" class="number">Size</th><th scope="col">State</th></tr></thead>
+              <thead><tr><th scope="col">Host</th><th scope="col" class="wide">Written</th><th scope="col" class="number">Size</th><th scope="col">State</th></tr></thead>
               <tbody>{a.hosts.map((h) => <HostLine key={h.host} run={a.run} h={h} root={root} />)}</tbody>
             </table>
           </div>
@@ -103,7 +104,7 @@ function Pages({ a, root }: { a: Run; root: string }) {
 }
 
 const states: Record<Host["state"], string> = {
-  ready: "ready", unsupported: "unsupported", loading: "loading", resident: "in memory",
+  ready: "ready", unreadable: "unreadable", unsupported: "unsupported", loading: "loading", resident: "in memory",
 };
 
 function HostLine({ run, h, root }: { run: string; h: Host; root: string }) {
@@ -112,7 +113,7 @@ function HostLine({ run, h, root }: { run: string; h: Host; root: string }) {
   return (
     <tr>
       <th scope="row">{h.state === "unsupported" ? h.host : <a href={href}>{h.host}</a>}</th>
-      <td title={when.iso}>{when.text}</td>
+      <td class="wide" title={when.iso}>{when.text}</td>
       <td class="number" title={`${count(h.bytes)} bytes`}>{bytes(h.bytes)}{h.compressed && <span class="ago"> gzip</span>}</td>
       <td><span class={`pill ${h.state}`}>{states[h.state] ?? h.state}</span> {h.note && <span class="note">{h.note}</span>}</td>
     </tr>

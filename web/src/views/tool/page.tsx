@@ -7,6 +7,7 @@ import type { Metric, Report } from "../../api/report";
 import type { Progress, Run } from "../../api/types";
 import { bytes, count, plural } from "../../model/format";
 import { here } from "../../model/location";
+import { runTitle } from "../../model/runname";
 import { serverFilter } from "../../model/serverfilter";
 import { elsewhere, parseTool, rangeArguments, toolHref, type ToolUrl } from "../../model/toolurl";
 import { TIMELINE, tools, toolOf, type Tool } from "../../model/tools";
@@ -29,6 +30,7 @@ import { OpStrip } from "./opstrip";
 import { Missing, Notes, SeriesPart, TablePart, TreePart, type PartProps } from "./parts";
 import { metricPage, specials } from "./special";
 import { set, toolArguments } from "./state";
+import { StepMarker } from "./stepmarker";
 
 const ROWS = 2000;
 const ALL_ROWS = 100_000;
@@ -73,7 +75,7 @@ export function ToolPage() {
 
   return (
     <>
-      <Bar crumbs={<Crumbs s={s} root={root} tool={tool} info={info.value} whole={r !== null && !busy.value && !r.range} range={r?.range ?? null} />}>
+      <Bar crumbs={<Crumbs s={s} root={root} tool={tool} info={info.value} whole={r !== null && !busy.value && !r.range} range={r?.range ?? null} unmarked={r !== null && r.notes.some((n) => UNMARKED.has(n.code))} />}>
         {busy.value && r && <span class="row ago" role="status"><span class="spinner" /> Updating</span>}
         {r && <Copy label="Markdown" title="Copy the figures as Markdown, with the link" text={() => reportMarkdown(r, s)} />}
         <Copy label="Link" title="Copy the link to this view" text={() => window.location.href} />
@@ -84,21 +86,27 @@ export function ToolPage() {
         {problem.value
           ? <Failed s={s} root={root} tool={tool} problem={<ProblemPanel problem={problem.value} retry={retry} />} status={problem.value.status} />
           : r
-            ? <ReportView report={r} s={s} root={root} tool={tool} size={ofHosts(info.value, r.hosts)} all={limit.value < ALL_ROWS ? () => (limit.value = ALL_ROWS) : undefined} />
+            ? <ReportView report={r} s={s} root={root} tool={tool} size={ofHosts(info.value, r.hosts)} decoder={info.value?.decoder ?? ""} all={limit.value < ALL_ROWS ? () => (limit.value = ALL_ROWS) : undefined} />
             : <Waiting tool={tool} progress={progress.value} />}
       </main>
     </>
   );
 }
 
-function Crumbs({ s, root, tool, info, whole, range }: { s: ToolUrl; root: string; tool: Tool; info: Run | null; whole: boolean; range: Report["range"] | null }) {
+/** Notes that say that what a step is was guessed, or could not be. */
+const UNMARKED = new Set(["steps_inferred", "no_steps"]);
+
+function Crumbs({ s, root, tool, info, whole, range, unmarked }: {
+  s: ToolUrl; root: string; tool: Tool; info: Run | null; whole: boolean; range: Report["range"] | null; unmarked: boolean;
+}) {
   const hosts = info?.hosts.map((h) => h.host) ?? [];
   return (
     <>
       <a href={root}>Runs</a> <Icon name="right" />
-      <a href={`${root}run?run=${encodeURIComponent(s.run)}`} title={s.run}>{s.run}</a> <Icon name="right" />
+      <a href={`${root}run?run=${encodeURIComponent(s.run)}`} title={runTitle(s.run)}>{runTitle(s.run)}</a> <Icon name="right" />
       <b>{tool.label}</b>
       <HostPicker all={hosts} chosen={s.hosts} onChange={(h) => set({ hosts: h })} />
+      {(s.marker || unmarked) && <StepMarker s={s} root={root} />}
       <RangeChip
         s={s} whole={whole} href={range && range.t0 !== undefined ? toolHref(root, TIMELINE, { ...s, t: `${range.t0}..${range.t1}` }) : ""}
         clear={() => set({ range: "", steps: "" })}
@@ -159,7 +167,7 @@ function ofHosts(run: Run | null, hosts: readonly string[]): number {
   return run?.hosts.reduce((a, h) => a + (seen.has(h.host) ? h.bytes : 0), 0) ?? 0;
 }
 
-function Coverage({ r, size }: { r: Report; size: number }) {
+function Coverage({ r, size, decoder }: { r: Report; size: number; decoder: string }) {
   const of = (id: string): string => {
     const m = r.metrics.find((x) => x.id === id);
     return m && m.value !== null ? show(m.value, m.unit) : "";
@@ -167,11 +175,15 @@ function Coverage({ r, size }: { r: Report; size: number }) {
   const device = of("device_type");
   const cores = of("cores");
   const clock = r.hosts.length > 1 ? of("clock_offset") : "";
+  const uncertain = !clock && r.hosts.length > 1 ? r.metrics.find((m) => m.id === "clock_offset")?.reason : undefined;
+  const told = r.notes.filter((n) => n.code === "profiler_error").length;
   const parts = [
     r.missing_hosts.length ? `${count(r.hosts.length)} of ${plural(r.hosts.length + r.missing_hosts.length, "host")}` : plural(r.hosts.length, "host"),
     cores && `${cores} cores`, device, size > 0 && bytes(size), clock && `clocks within ${clock}`,
+    uncertain !== undefined && "clocks not compared", told > 0 && plural(told, "error of the profiler", "errors of the profiler"),
+    decoder && `xprofd ${decoder}`,
   ].filter(Boolean);
-  return <p class="coverage" title={r.hosts.slice(0, 50).join("\n")}>From {parts.join(" · ")}</p>;
+  return <p class="coverage" title={[...r.hosts.slice(0, 50), ...(uncertain ? [`Clocks: ${uncertain}`] : [])].join("\n")}>From {parts.join(" · ")}</p>;
 }
 
 function LinkedTile({ m, s, root, here: at, small }: { m: Metric; s: ToolUrl; root: string; here: string; small?: boolean }) {
@@ -185,7 +197,7 @@ const FIGURES = new Set(["overview_page", "input_pipeline_analyzer", "memory_pro
 /** These are said in the line above the tiles. */
 const SAID = new Set(["hosts", "cores", "device_type"]);
 
-function ReportView({ report: r, s, root, tool, size, all }: { report: Report; s: ToolUrl; root: string; tool: Tool; size: number; all: (() => void) | undefined }) {
+function ReportView({ report: r, s, root, tool, size, decoder, all }: { report: Report; s: ToolUrl; root: string; tool: Tool; size: number; decoder: string; all: (() => void) | undefined }) {
   const special = specials[tool.id];
   const p: PartProps = { report: r, s, root };
   const metrics = r.metrics.filter((m) => !SAID.has(m.id) && !special?.elsewhere?.(m.id));
@@ -220,7 +232,7 @@ function ReportView({ report: r, s, root, tool, size, all }: { report: Report; s
         {special?.controls?.(p)}
       </div>
       {r.verdict && <p class="verdict"><Icon name="gauge" /> <span>{r.verdict}</span> <Copy text={() => r.verdict!} title="Copy the sentence" /></p>}
-      <Coverage r={r} size={size} />
+      <Coverage r={r} size={size} decoder={decoder} />
       <Missing report={r} />
       <Notes notes={r.notes} />
       {nothing && <div class="empty"><h2>Nothing to show</h2><p>The profile was read, and holds nothing that this page is about.</p></div>}
