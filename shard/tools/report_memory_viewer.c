@@ -1,8 +1,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "shard/tools/memory_view.h"
-#include "shard/tools/report_modules.h"
+#include "shard/tools/report_programs.h"
 #include "shard/tools/reports_more.h"
 
 /* Which buffers make up the peak of a compiled program, and could padding or lifetimes save some?
@@ -12,23 +11,6 @@
     "the module has no buffer assignment in the profile: it comes with programs that were "        \
     "compiled for a device"
 #define TEXT_MAX 4096
-
-struct buffer {
-    struct xp_span name, op, opcode, shape, kind;
-    uint64_t bytes, unpadded;
-    bool has_life;
-    uint64_t start, limit;
-};
-
-struct view {
-    struct buffer *buffers;
-    size_t nbuffers;
-    int64_t *heap, *unpadded;
-    struct xp_span *at;
-    size_t nsteps;
-    int64_t peak, peak_unpadded, indefinite;
-    uint64_t peak_step;
-};
 
 /* --- a host --- */
 
@@ -62,8 +44,9 @@ static void put_object(struct facts_out *f, const struct memory_view *v,
     const struct hlo_instr *in = NULL;
     const struct memory_buffer *b = NULL;
     struct hlo_meta meta = {0};
-    struct xp_buf name;
+    struct xp_buf name, source;
     xp_buf_init(&name, TEXT_MAX);
+    xp_buf_init(&source, TEXT_MAX);
     if (o->buffer != HLO_NONE) {
         b = &v->buffers[o->buffer];
         in = hlo_instr_at(m, m->buffers[o->buffer].instr);
@@ -71,6 +54,9 @@ static void put_object(struct facts_out *f, const struct memory_view *v,
     }
     if (in)
         meta = hlo_meta_read(in->metadata);
+    if (meta.source_file.n && meta.source_line)
+        xp_buf_fmt(&source, "%.*s:%d", (int)meta.source_file.n, (const char *)meta.source_file.p,
+                   (int)meta.source_line);
     bool placed = b && b->allocation < m->nallocations;
     facts_text(f, xp_buf_all(&name));
     facts_text(f, meta.op_name);
@@ -78,12 +64,14 @@ static void put_object(struct facts_out *f, const struct memory_view *v,
     put_shape(f, m, b ? b->shape : HLO_NONE);
     facts_text(f, placed ? xp_span_str(memory_category(&m->allocations[b->allocation]))
                          : (struct xp_span){0});
+    facts_text(f, xp_buf_all(&source));
     facts_i64(f, o->bytes);
     facts_i64(f, o->unpadded);
     facts_u64(f, b && b->start != HLO_NONE);
     facts_u64(f, b && b->start != HLO_NONE ? b->start : 0);
     facts_u64(f, b && b->start != HLO_NONE ? b->limit : 0);
     xp_buf_fini(&name);
+    xp_buf_fini(&source);
 }
 
 static enum xp_status put_view(struct facts_out *f, const struct hlo_module *m,
@@ -122,7 +110,11 @@ static enum xp_status map(const struct tool_host *host, const struct tool_args *
     struct hlo_module *m;
     struct facts_out f;
     XP_TRY(facts_begin(&f, a, err));
-    enum xp_status st = report_modules_put(&f, host, args, a, &of, &m, err);
+    enum xp_status st = XP_OK;
+    if (programs_asked(args))
+        st = programs_put(&f, host, memory_space(args), a, err);
+    if (st == XP_OK)
+        st = report_modules_put(&f, host, args, a, &of, &m, err);
     if (st == XP_OK && m)
         st = put_view(&f, m, args, a, err);
     if (st == XP_OK)
@@ -133,7 +125,7 @@ static enum xp_status map(const struct tool_host *host, const struct tool_args *
 
 /* --- the report --- */
 
-static bool get_view(struct facts *f, struct view *v, struct xp_arena *a)
+static bool get_view(struct facts *f, struct program_view *v, struct xp_arena *a)
 {
     v->peak = facts_get_i64(f);
     v->peak_unpadded = facts_get_i64(f);
@@ -153,12 +145,13 @@ static bool get_view(struct facts *f, struct view *v, struct xp_arena *a)
     v->nbuffers = facts_get_count(f);
     v->buffers = xp_arena_alloc(a, (v->nbuffers + 1) * sizeof *v->buffers);
     for (size_t i = 0; v->buffers && i < v->nbuffers; i++) {
-        struct buffer *b = &v->buffers[i];
-        *b = (struct buffer){.name = facts_get_text(f)};
+        struct program_buffer *b = &v->buffers[i];
+        *b = (struct program_buffer){.name = facts_get_text(f)};
         b->op = facts_get_text(f);
         b->opcode = facts_get_text(f);
         b->shape = facts_get_text(f);
         b->kind = facts_get_text(f);
+        b->source = facts_get_text(f);
         b->bytes = (uint64_t)facts_get_i64(f);
         b->unpadded = (uint64_t)facts_get_i64(f);
         b->has_life = facts_get_u64(f) != 0;
@@ -180,10 +173,11 @@ static const struct report_column columns[] = {
     {"begin", "From", "", REPORT_COL_NUMBER, false, "step of the program that needs it first"},
     {"end", "To", "", REPORT_COL_NUMBER, false, "step after which it is free"},
     {"framework_op", "Framework op", "", REPORT_COL_TEXT, false, ""},
+    {"source", "Source", "", REPORT_COL_TEXT, false, "file and line of the op"},
 };
 
 struct rows {
-    const struct view *v;
+    const struct program_view *v;
     uint64_t program;
 };
 
@@ -195,7 +189,7 @@ static struct report_cell text_or_none(struct xp_span s)
 static void row(void *ctx, uint64_t i, struct report_cell *c)
 {
     const struct rows *rows = ctx;
-    const struct buffer *b = &rows->v->buffers[i];
+    const struct program_buffer *b = &rows->v->buffers[i];
     c[0] = text_or_none(b->name);
     c[1] = rows->program && b->name.n ? report_of_id(rows->program) : report_none();
     c[2] = report_of_u64(b->bytes);
@@ -207,17 +201,19 @@ static void row(void *ctx, uint64_t i, struct report_cell *c)
     c[8] = b->has_life ? report_of_u64(b->start) : report_none();
     c[9] = b->has_life ? report_of_u64(b->limit) : report_none();
     c[10] = text_or_none(b->op);
+    c[11] = text_or_none(b->source);
 }
 
 static void point(void *ctx, uint64_t i, struct report_cell *x, struct report_cell *y)
 {
-    const struct view *v = ctx;
+    const struct program_view *v = ctx;
     *x = report_of_u64(i);
     y[0] = report_of_i64(v->heap[i] + v->indefinite);
     y[1] = report_of_i64(v->unpadded[i] + v->indefinite);
 }
 
-static void write_view(struct report *r, const struct view *v, const struct report_module *of)
+static void write_view(struct report *r, const struct program_view *v,
+                       const struct report_module *of)
 {
     static const char *const names[] = {"used", "without_padding"};
     struct rows *rows = xp_arena_alloc(r->a, sizeof *rows);
@@ -247,6 +243,7 @@ static void write_view(struct report *r, const struct view *v, const struct repo
                                           .ctx = rows,
                                           .sort = "size",
                                           .descending = true});
+    report_memory_hints(r, v, of->program);
     report_series(r, &(struct report_points){.id = "program_order",
                                              .title = "Memory over the program",
                                              .x_label = "step of the program",
@@ -265,7 +262,7 @@ static enum xp_status write_found(struct report *r, const struct report_modules 
                                   struct xp_error *err)
 {
     static const char *const ids[] = {"program_peak", "program_peak_unpadded", "program_arguments"};
-    struct view *v = xp_arena_zalloc(r->a, sizeof *v);
+    struct program_view *v = xp_arena_zalloc(r->a, sizeof *v);
     if (m->found && facts_get_u64(m->found)) {
         if (!v || !get_view(m->found, v, r->a))
             return xp_fail(err, XP_BUSY, 0, "no memory left for the buffers");
@@ -283,12 +280,17 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
 {
     struct report_modules m;
     struct facts *hosts;
+    struct programs *all = NULL;
     size_t n;
     XP_TRY(facts_open(merged, r->a, &hosts, &n, err));
+    if (programs_asked(args))
+        XP_TRY(programs_read(hosts, n, r->a, &all, err));
     XP_TRY(report_modules_get(hosts, n, args, r, &m, err));
     if (m.found && m.of.runs)
         report_u64(r, "program_time", m.of.time_ps, NULL);
     XP_TRY(write_found(r, &m, err));
+    if (all)
+        programs_write(r, all);
     report_modules_table(r, &m);
     return XP_OK;
 }

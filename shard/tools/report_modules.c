@@ -109,6 +109,16 @@ static enum xp_status list_modules(struct list *l, const struct part *p, struct 
     return XP_OK;
 }
 
+enum xp_status report_modules_list(const struct tool_host *host, struct xp_arena *a,
+                                   struct report_module **v, size_t *n, struct xp_error *err)
+{
+    struct list l = {0};
+    XP_TRY(list_modules(&l, host->part, a, err));
+    *v = l.v;
+    *n = l.n;
+    return XP_OK;
+}
+
 static bool is_named(const struct tool_args *args)
 {
     struct xp_span v = {0}, w = {0};

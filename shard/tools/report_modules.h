@@ -23,6 +23,10 @@ enum xp_status report_modules_put(struct facts_out *f, const struct tool_host *h
                                   struct report_module *of, struct hlo_module **m,
                                   struct xp_error *err);
 
+/* A host's modules, longest first. */
+enum xp_status report_modules_list(const struct tool_host *host, struct xp_arena *a,
+                                   struct report_module **v, size_t *n, struct xp_error *err);
+
 struct report_modules {
     struct report_module *v; /* of all hosts, in the first's order */
     size_t n;

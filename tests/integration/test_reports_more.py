@@ -177,6 +177,21 @@ def test_the_thread_that_makes_devices_wait_and_the_kind_of_run_are_named(served
 
 
 @needs_data
+def test_hints_save_no_more_than_their_buffers_and_all_programs_have_their_own_peak(served):
+    doc = report(served, 'train_v5e', 'memory_viewer', programs='all')
+    hints = rows(doc, 'hints')
+    assert {h['what'] for h in hints} >= {'long-lived temporary', 'wide type'}
+    assert all(0 < h['saves'] <= h['size'] for h in hints)
+    assert [h['saves'] for h in hints] == sorted((h['saves'] for h in hints), reverse=True)
+    programs = rows(doc, 'programs')
+    assert len(programs) == len(rows(doc, 'modules'))
+    for p in programs:
+        own = metrics(report(served, 'train_v5e', 'memory_viewer', program_id=p['program_id']))
+        assert p['peak'] == own['program_peak'] == p['arguments'] + p['temporaries'] + p['padding']
+    assert 'programs' not in [t['id'] for t in report(served, 'train_v5e', 'memory_viewer')['tables']]
+
+
+@needs_data
 def test_the_neighbours_of_the_slowest_op(served):
     slowest = truth('wasteful_v5e')['slowest_ops'][0]['op']
     doc = report(served, 'wasteful_v5e', 'graph_viewer', radius=1)

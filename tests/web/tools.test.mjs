@@ -374,6 +374,23 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     await close();
   });
 
+  test("two programs of a run are compared by their buffers, and all of them by their peaks", { skip: !realProfile("tpu_v6e_inference", "host0") && "the sample is not there" }, async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    await page.goto(`${base}memory_viewer?run=tpu_v6e_inference&w=2-9`);
+    await ready(page);
+    const other = page.getByLabel("Compared with");
+    await other.selectOption(await other.locator("option", { hasText: "psum" }).first().getAttribute("value"));
+    await page.waitForSelector("h2:text-is('Buffers of two programs')");
+    await page.click("text=Peaks of all programs");
+    await page.waitForSelector("h2:text-is('Peaks of all programs')");
+    const at = new URL(page.url()).searchParams;
+    assert.deepEqual([at.get("programs"), at.get("w"), at.get("base").length > 0], ["all", "2-9", true]);
+    await page.click("text=Whole program");
+    await page.waitForSelector("text=Whole program", { state: "detached" });
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
   test("an op of a graph is found by letters of it, grows where it is clicked, and its text leads on", { skip: !realProfile("tpu_v6e_inference", "host0") }, async () => {
     const { page, check, close } = await openPage(browser, server.url);
     const names = () => page.locator(".graph-name").allInnerTexts();

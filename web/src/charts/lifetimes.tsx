@@ -6,6 +6,7 @@ import { show } from "../model/units";
 import { useWidth } from "../widgets/size";
 import { seriesColours } from "./colours";
 import { linearAxis } from "./scale";
+import { SpanBand, useSpan } from "./span";
 import { shorten } from "./xy";
 
 const LEFT = 62;
@@ -23,8 +24,10 @@ export interface Buffer {
   facts: [string, string][];
 }
 
-export function Lifetimes({ buffers, last, peak, chosen, onChoose }: {
-  buffers: readonly Buffer[]; last: number; peak: number; chosen: string; onChoose: (b: Buffer) => void;
+/** `from`, `to`: the steps that are shown; a drag chooses fewer. */
+export function Lifetimes({ buffers, last, from, to, peak, chosen, onChoose, onSpan }: {
+  buffers: readonly Buffer[]; last: number; from: number; to: number; peak: number; chosen: string;
+  onChoose: (b: Buffer) => void; onSpan: (from: number, to: number) => void;
 }) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box, 900);
@@ -41,8 +44,14 @@ export function Lifetimes({ buffers, last, peak, chosen, onChoose }: {
   const total = stack.reduce((a, x) => a + x.b.size, 0);
   const inner = Math.max(60, width.value - LEFT - RIGHT);
   const y = linearAxis(0, total, "bytes");
-  const x = linearAxis(0, Math.max(1, last), "", Math.max(2, Math.floor(inner / 110)));
-  const sx = (v: number): number => LEFT + (v / Math.max(1, last)) * inner;
+  const wide = Math.max(1, to - from);
+  const x = linearAxis(from, from + wide, "", Math.max(2, Math.floor(inner / 110)));
+  const sx = (v: number): number => LEFT + Math.min(1, Math.max(0, (v - from) / wide)) * inner;
+  const stepAt = (clientX: number): number => {
+    const px = clientX - box.current!.getBoundingClientRect().left - LEFT;
+    return Math.round(from + Math.min(1, Math.max(0, px / inner)) * wide);
+  };
+  const span = useSpan((a, b) => a !== b && onSpan(Math.min(a, b), Math.max(a, b)));
   const sy = (v: number): number => 8 + (HEIGHT - BOTTOM - 8) * (1 - v / y.max);
   const here = stack.find((s) => s.b.key === hover.value);
   const keys = (e: KeyboardEvent): void => {
@@ -58,6 +67,7 @@ export function Lifetimes({ buffers, last, peak, chosen, onChoose }: {
       <div class="legend-row">{kinds.map((k, i) => <span key={k} class="legend-item"><i class="swatch" style={{ background: colours[i] }} /> {k}</span>)}</div>
       <div
         ref={box} class="plot" tabIndex={0} role="img" onKeyDown={keys} onPointerLeave={() => (hover.value = "")}
+        onPointerDown={(e) => span.down(e, stepAt(e.clientX))} onPointerMove={(e) => span.extend(stepAt(e.clientX))} onPointerUp={() => span.up()} onPointerCancel={() => span.cancel()}
         aria-label={`${buffers.length} buffers, ${show(total, "bytes")} together. Up and down go through them, the table below says the same.`}
       >
         <svg width={width.value} height={HEIGHT} aria-hidden="true">
@@ -67,18 +77,19 @@ export function Lifetimes({ buffers, last, peak, chosen, onChoose }: {
               <text class="tick" x={LEFT - 8} y={sy(t.at) + 4} text-anchor="end">{t.text}</text>
             </g>
           ))}
-          {x.ticks.filter((t) => t.at <= last).map((t) => <text key={t.at} class="tick" x={sx(t.at)} y={HEIGHT - BOTTOM + 16} text-anchor="middle">{t.text}</text>)}
-          {stack.map(({ b, base }) => {
+          {x.ticks.filter((t) => t.at >= from && t.at <= from + wide).map((t) => <text key={t.at} class="tick" x={sx(t.at)} y={HEIGHT - BOTTOM + 16} text-anchor="middle">{t.text}</text>)}
+          {stack.filter(({ b }) => b.end > from && b.begin < from + wide).map(({ b, base }) => {
             const h = sy(base) - sy(base + b.size);
             return (
-              <g key={b.key} class={`life ${chosen && b.name === chosen ? "chosen" : ""}`} onPointerMove={() => (hover.value = b.key)} onClick={() => onChoose(b)}>
+              <g key={b.key} class={`life ${chosen && b.name === chosen ? "chosen" : ""}`} onPointerMove={() => (hover.value = b.key)} onClick={() => !span.took() && onChoose(b)}>
                 <rect x={sx(b.begin)} y={sy(base + b.size)} width={Math.max(2, sx(b.end) - sx(b.begin))} height={Math.max(0.8, h - (h > 4 ? 1 : 0))} fill={colours[kinds.indexOf(b.kind)]} />
                 {h > 15 && <text class="slab-text" x={sx(b.begin) + 6} y={sy(base + b.size) + Math.min(h / 2 + 4, 16)}>{shorten(b.name, Math.floor((sx(b.end) - sx(b.begin) - 10) / 7))}</text>}
               </g>
             );
           })}
-          {peak >= 0 && <line class="cursor-line" x1={sx(peak)} x2={sx(peak)} y1={8} y2={HEIGHT - BOTTOM} />}
-          {peak >= 0 && <text class="axis" x={Math.min(sx(peak) + 5, LEFT + inner - 30)} y={HEIGHT - BOTTOM - 5}>peak</text>}
+          {span.from.value >= 0 && span.to.value >= 0 && <SpanBand a={sx(span.from.value)} b={sx(span.to.value)} pad={0} top={8} tall={HEIGHT - BOTTOM - 8} />}
+          {peak >= from && peak <= from + wide && <line class="cursor-line" x1={sx(peak)} x2={sx(peak)} y1={8} y2={HEIGHT - BOTTOM} />}
+          {peak >= from && peak <= from + wide && <text class="axis" x={Math.min(sx(peak) + 5, LEFT + inner - 30)} y={HEIGHT - BOTTOM - 5}>peak</text>}
           <text class="axis" x={LEFT} y={HEIGHT - 4}>{`Size, ${y.title}`}</text>
           <text class="axis" x={LEFT + inner} y={HEIGHT - 4} text-anchor="end">step of the program</text>
         </svg>

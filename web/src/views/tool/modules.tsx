@@ -9,21 +9,26 @@ export function programArgument(s: ToolUrl): Record<string, string> {
   return s.program && !s.args["program_id"] && !s.args["module_name"] ? { program_id: s.program } : {};
 }
 
-export function ModuleChoice({ report, s }: { report: Report; s: ToolUrl }) {
+/** Those of the run, the longest first. */
+export function programsOf(report: Report): { id: string; label: string }[] {
   const t = report.tables.find((x) => x.id === "modules");
-  if (!t || t.rows.length < 2) return null;
-  const at = (id: string): number => t.columns.findIndex((c) => c.id === id);
+  const at = (id: string): number => t?.columns.findIndex((c) => c.id === id) ?? -1;
   const [name, program, time] = [at("module"), at("program_id"), at("time")];
-  if (name < 0 || program < 0) return null;
-  const now = s.args["program_id"] || s.program || String(t.rows[0]![program]);
+  if (!t || name < 0 || program < 0) return [];
+  return t.rows.map((r) => ({
+    id: String(r[program]),
+    label: `${String(r[name]).replace(/\(\d+\)$/, "")}${time >= 0 && asNumber(r[time]) > 0 ? `, ${show(r[time], "ps")}` : ""} · ${String(r[program])}`,
+  }));
+}
+
+export function ModuleChoice({ report, s }: { report: Report; s: ToolUrl }) {
+  const programs = programsOf(report);
+  if (programs.length < 2) return null;
+  const now = s.args["program_id"] || s.program || programs[0]!.id;
   return (
     <label class="choice">Program
       <select value={now} onChange={(e) => set({ op: "", program: "", args: { ...s.args, program_id: e.currentTarget.value, node_name: "" } })}>
-        {t.rows.map((r) => (
-          <option key={String(r[program])} value={String(r[program])}>
-            {String(r[name]).replace(/\(\d+\)$/, "")}{time >= 0 && asNumber(r[time]) > 0 ? `, ${show(r[time], "ps")}` : ""} · {String(r[program])}
-          </option>
-        ))}
+        {programs.map((p) => <option key={p.id} value={p.id}>{p.label}</option>)}
       </select>
     </label>
   );

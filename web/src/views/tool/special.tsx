@@ -6,7 +6,7 @@ import type { Pick } from "../../charts/xy";
 import type { ToolUrl } from "../../model/toolurl";
 import { setArg } from "./state";
 import type { PartProps } from "./parts";
-import { BufferControls, BuffersPart } from "./buffers";
+import { BufferControls, MemoryParts } from "./buffers";
 import { CounterControls, CounterPart, counterTables } from "./counters";
 import { EnvironmentPart, isEnvironment } from "./environment";
 import { FindingsPart, findingsOf, TopFindings } from "./findings";
@@ -82,7 +82,7 @@ export const specials: Record<string, Special | undefined> = {
     }),
     pick: momentPick, afterSeries: (p) => <MomentPart {...p} />, tables: momentTables,
   },
-  memory_viewer: { args: programArgument, controls: (p) => <BufferControls {...p} />, afterSeries: (p) => <BuffersPart {...p} /> },
+  memory_viewer: { args: programArgument, controls: (p) => <BufferControls {...p} />, afterSeries: (p) => <MemoryParts {...p} />, series: () => [] },
   smart_suggestion: { top: (p) => <FindingsPart {...p} />, tables: (r) => r.tables.filter((t) => t !== findingsOf(r)), figuresLast: true },
   roofline_model: { top: (p) => <RooflinePart {...p} />, series: (r) => r.series.filter((x) => x.kind !== "scatter") },
   graph_viewer: {

@@ -1,0 +1,46 @@
+/* shard/tools/report_programs.h - what the files of memory_viewer's report share: the buffers of a
+ * compiled program.
+ */
+#ifndef SHARD_REPORT_PROGRAMS_H
+#define SHARD_REPORT_PROGRAMS_H
+
+#include "shard/tools/memory_view.h"
+#include "shard/tools/report_modules.h"
+
+struct program_buffer {
+    struct xp_span name, op, opcode, shape, kind, source;
+    uint64_t bytes, unpadded;
+    bool has_life;
+    uint64_t start, limit; /* steps of the program */
+};
+
+struct program_view {
+    struct program_buffer *buffers; /* at the peak */
+    size_t nbuffers;
+    int64_t *heap, *unpadded;
+    struct xp_span *at;
+    size_t nsteps;
+    int64_t peak, peak_unpadded, indefinite;
+    uint64_t peak_step;
+};
+
+/* --- what would save memory: report_memory_hints.c --- */
+
+/* Table "hints" of the program's buffers. Each says what it alone could save at most. */
+void report_memory_hints(struct report *r, const struct program_view *v, uint64_t program);
+
+/* --- all programs of the run: report_programs.c, for programs=all --- */
+
+#define PROGRAMS_MAX 64 /* that are looked at: those that ran longest */
+
+bool programs_asked(const struct tool_args *args);
+/* Of a host, of one memory space; before its modules. */
+enum xp_status programs_put(struct facts_out *f, const struct tool_host *host, int64_t space,
+                            struct xp_arena *a, struct xp_error *err);
+struct programs;
+enum xp_status programs_read(struct facts *hosts, size_t n, struct xp_arena *a,
+                             struct programs **all, struct xp_error *err);
+/* Table and series "programs". */
+void programs_write(struct report *r, const struct programs *all);
+
+#endif

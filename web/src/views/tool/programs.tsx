@@ -1,0 +1,55 @@
+// Compiled programs beside each other: two compilations buffer by buffer, and the peaks of all.
+import { useMemo } from "preact/hooks";
+import { Api } from "../../api/client";
+import type { Report } from "../../api/report";
+import { bufferTable, buffersOf, matchOps } from "../../model/compare";
+import type { ToolUrl } from "../../model/toolurl";
+import { asNumber, show, signed } from "../../model/units";
+import { Icon } from "../../widgets/icon";
+import { ProblemPanel } from "../../widgets/problem";
+import { Loading } from "../../widgets/shell";
+import { useReport } from "./load";
+import { programsOf } from "./modules";
+import { SeriesPart, TablePart, type PartProps } from "./parts";
+import { setArg } from "./state";
+
+const ROWS = 2000;
+
+const valueOf = (r: Report, id: string): number => asNumber(r.metrics.find((m) => m.id === id)?.value);
+
+export function BaseChoice({ report, s }: { report: Report; s: ToolUrl }) {
+  const programs = programsOf(report);
+  if (programs.length < 2) return null;
+  return (
+    <label class="choice">Compared with
+      <select value={s.args["base"] ?? ""} onChange={(e) => setArg("base", e.currentTarget.value)}>
+        <option value="">none</option>
+        {programs.map((p) => <option key={p.id} value={p.id}>{p.label}</option>)}
+      </select>
+    </label>
+  );
+}
+
+export function BufferDiff(p: PartProps) {
+  return p.s.args["base"] ? <Diff {...p} base={p.s.args["base"]} /> : null;
+}
+
+function Diff({ base, ...p }: PartProps & { base: string }) {
+  const api = useMemo(() => new Api(p.root), [p.root]);
+  const space = p.s.args["memory_space"];
+  const other = useReport(api, { run: p.s.run, tool: "memory_viewer", host: p.s.hosts, limit: ROWS, program_id: base, ...(space ? { memory_space: space } : {}) });
+  const r = other.report.value;
+  const table = useMemo(() => r && bufferTable(matchOps(buffersOf(r), buffersOf(p.report))), [r, p.report]);
+  if (other.problem.value) return <ProblemPanel small problem={other.problem.value} retry={other.retry} />;
+  if (!r || !table) return <Loading what="Reading the other program's buffers…" />;
+  const [a, b] = [valueOf(r, "program_peak"), valueOf(p.report, "program_peak")];
+  const note = Number.isNaN(a) || Number.isNaN(b) ? "One of the two has no buffers in the profile." : `A, the other program, needs ${show(a, "bytes")}; B, this one, ${show(b, "bytes")} (${signed(b - a, "bytes")}).`;
+  return <TablePart {...p} t={{ ...table, id: "diff", title: "Buffers of two programs", note }} first={false} />;
+}
+
+export function AllPrograms(p: PartProps) {
+  const all = p.report.series.find((x) => x.id === "programs");
+  if (all) return <SeriesPart series={all} {...p} />;
+  if (programsOf(p.report).length < 2) return null;
+  return <p class="part"><button type="button" class="button" onClick={() => setArg("programs", "all")}><Icon name="layers" /> Peaks of all programs</button></p>;
+}
