@@ -397,6 +397,6 @@ function CellOf({ p, row, i }: { p: RowProps; row: readonly Cell[]; i: number })
   const start = p.starts.get(i) ?? 0; // what all rows begin with tells them not apart
   if (c.type === "op" && p.onChoose)
     return <td class={pin} title={text}><button type="button" class="link op-name" onClick={() => p.onChoose!(row)}>{text}</button></td>;
-  if (c.id === "counter") return <td class={`tail ${pin}`} title={text}><bdi>{text}</bdi></td>; // its end tells it from the others
+  if (c.id === "counter" || c.id === "operation") return <td class={`tail ${pin}`} title={text}><bdi>{text}</bdi></td>; // its end tells it from the others
   return <td class={`${numeric ? "number" : ""} ${pin}`} title={numeric ? exact(v, c.unit) : fullName(p.table, row, i) || text}>{start ? `…${text.slice(start)}` : text}</td>;
 }

@@ -31,3 +31,9 @@ export function groupedTables(r: Report, s: ToolUrl): Table[] {
   const shown = shownGroup(r, s);
   return r.tables.filter((t) => t.id === shown || !GROUPS.some(([id]) => id === t.id));
 }
+
+/** The model's layers before its operations one by one. */
+export function layersFirst(r: Report): Table[] {
+  const layers = r.tables.filter((t) => t.id === "layers");
+  return [...layers, ...r.tables.filter((t) => !layers.includes(t))];
+}

@@ -11,7 +11,7 @@ import { CounterControls, CounterPart, counterTables } from "./counters";
 import { EnvironmentPart, isEnvironment } from "./environment";
 import { FindingsPart, findingsOf, TopFindings } from "./findings";
 import { GraphControls, GraphPart, graphTables } from "./graph";
-import { GroupControls, groupedTables } from "./groups";
+import { GroupControls, groupedTables, layersFirst } from "./groups";
 import { Distribution, InferenceControls } from "./inference";
 import { KernelsPart } from "./kernels";
 import { programArgument } from "./modules";
@@ -69,7 +69,7 @@ export const specials: Record<string, Special | undefined> = {
   },
   kernel_utilization: { top: (p) => <KernelsPart {...p} /> },
   hlo_stats: { controls: (p) => <GroupControls {...p} />, tables: groupedTables },
-  framework_op_stats: { treeTitle: () => "By name scope" },
+  framework_op_stats: { treeTitle: () => "By name scope", tables: layersFirst },
   utilization_viewer: { afterSeries: (p) => <UnitsPart {...p} />, tables: unitTables },
   megascale_stats: { afterSeries: (p) => <Questions {...p} /> },
   inference_profile: { controls: (p) => <InferenceControls {...p} />, top: (p) => <Distribution {...p} />, series: (r) => otherSeries(r) },
