@@ -24,9 +24,17 @@ struct symbol {
     uint8_t n;
 };
 
-static struct symbol literal[257], length_of[MATCH_MOST + 1], distance[30];
-static uint8_t distance_symbol[512]; /* of distances up to 256, then of their upper bits */
-static uint16_t distance_base[30];
+/* A distance's code, and what its further bits count from. */
+struct distance {
+    uint16_t bits, base;
+    uint8_t n, all; /* bits of the code; and with the further ones */
+};
+
+static struct symbol length_of[MATCH_MOST + 1], end_of_block;
+static struct distance distance[512]; /* of distances up to 256, then of their upper bits */
+static uint8_t literal_n[256];        /* bits of a literal's code */
+static uint32_t literals[1 << 16];    /* codes of two literals; above PAIR_BITS how many bits */
+#define PAIR_BITS 24
 static uint8_t head[400];
 static size_t head_bits;
 
@@ -83,28 +91,38 @@ static void make_lengths(const struct symbol *code)
     length_of[MATCH_MOST] = code[285];
 }
 
-static void make_distances(void)
+static void make_distances(const struct symbol *code)
 {
     unsigned at = 1;
     for (unsigned s = 0; s < 30; s++) {
-        unsigned extra = s < 4 ? 0 : s / 2 - 1;
-        distance_base[s] = (uint16_t)at;
+        unsigned extra = s < 4 ? 0 : s / 2 - 1, base = at;
         for (unsigned i = 0; i < 1u << extra; i++, at++)
-            if (at <= 256)
-                distance_symbol[at - 1] = (uint8_t)s;
-            else
-                distance_symbol[256 + ((at - 1) >> 7)] = (uint8_t)s;
+            distance[at <= 256 ? at - 1 : 256 + ((at - 1) >> 7)] = (struct distance){
+                (uint16_t)code[s].bits, (uint16_t)base, code[s].n, (uint8_t)(code[s].n + extra)};
+    }
+}
+
+static void make_literals(const struct symbol *code)
+{
+    for (unsigned a = 0; a < 256; a++) {
+        literal_n[a] = code[a].n;
+        for (unsigned b = 0; b < 256; b++) {
+            unsigned n = code[a].n + code[b].n;
+            XP_ASSERT(n <= PAIR_BITS);
+            literals[a | b << 8] = code[a].bits | code[b].bits << code[a].n | n << PAIR_BITS;
+        }
     }
 }
 
 static void make_code(void)
 {
-    struct symbol code[sizeof pen_literal_lengths] = {0};
+    struct symbol code[sizeof pen_literal_lengths] = {0}, far[sizeof pen_distance_lengths] = {0};
     assign(pen_literal_lengths, sizeof pen_literal_lengths, code);
-    memcpy(literal, code, sizeof literal);
-    assign(pen_distance_lengths, sizeof pen_distance_lengths, distance);
+    make_literals(code);
+    end_of_block = code[END_OF_BLOCK];
+    assign(pen_distance_lengths, sizeof pen_distance_lengths, far);
     make_lengths(code);
-    make_distances();
+    make_distances(far);
     make_head();
 }
 
@@ -124,7 +142,7 @@ struct xp_pen {
      * pieces is slow to read in large ones. */
     uint32_t waits; /* its length */
     size_t nfields;
-    struct xp_pen_field fields[FIELDS_MAX];
+    struct xp_pen_field fields[FIELDS_MAX + 1];
 };
 
 /* What is written while a record is taken: a copy, so that it stays in registers. */
@@ -151,14 +169,17 @@ struct xp_pen *xp_pen_new(struct xp_gzip *gz)
     return pen;
 }
 
-static inline void put(struct bits *b, struct symbol s)
+/* Calls would put what is written into memory, where it should stay in registers. */
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE void put(struct bits *b, uint64_t bits, unsigned n)
 {
-    b->bits |= (uint64_t)s.bits << b->n;
-    b->n += s.n;
+    b->bits |= bits << b->n;
+    b->n += n;
 }
 
 /* Whole bytes leave; there is room for 56 bits then. */
-static inline void spill(struct bits *b)
+INLINE void spill(struct bits *b)
 {
     uint64_t v = htole64(b->bits);
     memcpy(b->p, &v, 8);
@@ -167,41 +188,59 @@ static inline void spill(struct bits *b)
     b->n %= 8;
 }
 
-static inline void put_match(struct bits *b)
+INLINE void put_match(struct bits *b)
 {
     if (!b->match)
         return;
     uint32_t back = b->back - 1;
-    unsigned s = distance_symbol[back < 256 ? back : 256 + (back >> 7)];
-    struct symbol d = distance[s];
-    d.bits |= (b->back - distance_base[s]) << d.n;
-    d.n = (uint8_t)(d.n + (s < 4 ? 0 : s / 2 - 1));
-    while (b->match) {
-        uint32_t n = b->match;
-        if (n > MATCH_MOST)
-            n = n < MATCH_MOST + MATCH_LEAST ? n - MATCH_LEAST : MATCH_MOST;
-        put(b, length_of[n]);
-        put(b, d);
-        spill(b);
+    const struct distance *at = &distance[back < 256 ? back : 256 + (back >> 7)];
+    uint64_t bits = at->bits | (uint64_t)(b->back - at->base) << at->n;
+    for (; b->match > MATCH_MOST; spill(b)) {
+        uint32_t n =
+            b->match < MATCH_MOST + MATCH_LEAST ? b->match - MATCH_LEAST : (uint32_t)MATCH_MOST;
+        put(b, length_of[n].bits | bits << length_of[n].n, length_of[n].n + at->all);
         b->match -= n;
     }
+    struct symbol len = length_of[b->match];
+    put(b, len.bits | bits << len.n, len.n + at->all);
+    spill(b);
+    b->match = 0;
 }
 
-static inline void put_literals(struct bits *b, const uint8_t *p, const uint8_t *end)
+INLINE uint32_t two_at(const uint8_t *p)
+{
+    return literals[p[0] | p[1] << 8];
+}
+
+INLINE uint64_t code_of(uint32_t two)
+{
+    return two & ((1u << PAIR_BITS) - 1);
+}
+
+/* The first n of four literals at p: how many there are is not worth a branch. */
+INLINE void put_last(struct bits *b, const uint8_t *p, size_t n)
+{
+    uint32_t x = two_at(p), y = two_at(p + 2);
+    unsigned n2 = x >> PAIR_BITS;
+    uint32_t upto =
+        literal_n[p[0]] | n2 << 8 | (n2 + literal_n[p[2]]) << 16 | (n2 + (y >> PAIR_BITS)) << 24;
+    unsigned take = upto >> (8 * (n - 1)) & 63;
+    put(b, (code_of(x) | code_of(y) << n2) & ((UINT64_C(1) << take) - 1), take);
+    spill(b);
+}
+
+INLINE void put_literals(struct bits *b, const uint8_t *p, const uint8_t *end)
 {
     if (p == end)
         return;
     put_match(b);
-    for (; end - p >= 4; p += 4) {
-        put(b, literal[p[0]]);
-        put(b, literal[p[1]]);
-        put(b, literal[p[2]]);
-        put(b, literal[p[3]]);
+    for (; end - p > 4; p += 4) {
+        uint32_t x = two_at(p), y = two_at(p + 2);
+        put(b, code_of(x), x >> PAIR_BITS);
+        put(b, code_of(y), y >> PAIR_BITS);
         spill(b);
     }
-    for (; p < end; p++)
-        put(b, literal[*p]);
-    spill(b);
+    put_last(b, p, (size_t)(end - p));
 }
 
 static void count(struct xp_pen *pen)
@@ -211,7 +250,7 @@ static void count(struct xp_pen *pen)
 }
 
 /* How many of up to `most` bytes at a and b agree. */
-static inline uint32_t agree(const uint8_t *a, const uint8_t *b, uint32_t most)
+INLINE uint32_t agree(const uint8_t *a, const uint8_t *b, uint32_t most)
 {
     uint32_t n = 0;
 #ifdef __SSE2__
@@ -231,14 +270,16 @@ static inline uint32_t agree(const uint8_t *a, const uint8_t *b, uint32_t most)
     return n < most ? n : most;
 }
 
-/* What stands at `at` is taken to be like what stands at `like`; the place up to which it is. */
-static inline uint32_t take_like(struct bits *b, const uint8_t *text, uint32_t at, uint64_t like,
-                                 uint32_t end)
+/* What stands at `at` is taken to be like what stands at `like`, in `sure` bytes for certain; the
+ * place up to which it is. */
+INLINE uint32_t take_like(struct bits *b, const uint8_t *text, uint32_t at, uint64_t like,
+                          uint32_t sure, uint32_t end, bool look)
 {
     if (like >= at || at - like > HISTORY)
         return at;
-    uint32_t back = at - (uint32_t)like;
-    uint32_t same = agree(text + at, text + like, end - at);
+    uint32_t back = at - (uint32_t)like, same = sure;
+    if (look)
+        same += agree(text + at + same, text + like + same, end - at - same);
     if (b->match && b->back == back) {
         b->match += same;
         return at + same;
@@ -251,23 +292,31 @@ static inline uint32_t take_like(struct bits *b, const uint8_t *text, uint32_t a
     return at + same;
 }
 
+INLINE uint8_t *room_for(struct xp_buf *b, size_t n)
+{
+    return b->cap - b->n >= n && !b->failed ? b->p + b->n : xp_buf_room(b, n);
+}
+
 static void encode(struct xp_pen *pen)
 {
     if (!pen->waits)
         return;
     const uint8_t *text = pen->text;
     uint32_t from = pen->n - pen->waits, at = from, end = pen->n;
-    uint8_t *room = xp_buf_room(pen->out, (size_t)pen->waits * 2 + 64);
+    uint8_t *room = room_for(pen->out, (size_t)pen->waits * 2 + 64);
     struct bits b = {pen->bits, pen->nbits, room, pen->match, pen->back};
     pen->waits = 0;
     if (!room)
         return;
+    pen->fields[pen->nfields] = (struct xp_pen_field){.at = end - from};
     for (size_t i = 0; i < pen->nfields; i++) {
         const struct xp_pen_field *f = &pen->fields[i];
-        uint32_t begin = from + f->at, next = i + 1 < pen->nfields ? from + f[1].at : end;
+        uint32_t next = from + f[1].at, past = at - from - f->at;
         if (at >= next)
             continue; /* it is empty, or the last match goes on behind it */
-        at = take_like(&b, text, at, f->like - 1 - pen->base + (at - begin), end);
+        uint32_t sure = f->sure > past && f->like ? f->sure - past : 0;
+        bool look = !f[1].sure || from + f->at + f->sure < next;
+        at = take_like(&b, text, at, f->like - pen->base - 1 + past, sure, end, look);
         if (at < next) {
             put_literals(&b, text + at, text + next);
             at = next;
@@ -286,7 +335,8 @@ void xp_pen_record(struct xp_pen *pen, size_t n, const struct xp_pen_field *fiel
 {
     XP_ASSERT(nfields <= FIELDS_MAX);
     encode(pen);
-    memcpy(pen->fields, fields, nfields * sizeof *fields);
+    for (size_t i = 0; i < nfields; i++)
+        pen->fields[i] = fields[i];
     pen->nfields = nfields;
     pen->waits = (uint32_t)n;
     pen->n += (uint32_t)n;
@@ -301,8 +351,8 @@ void xp_pen_free(struct xp_pen *pen)
     struct bits b = {pen->bits, pen->nbits, xp_buf_room(pen->out, 64), pen->match, pen->back};
     if (b.p) {
         put_match(&b);
-        put(&b, literal[END_OF_BLOCK]);
-        put(&b, (struct symbol){0, 3}); /* an empty stored block: to a whole byte */
+        put(&b, end_of_block.bits, end_of_block.n);
+        put(&b, 0, 3); /* an empty stored block: to a whole byte */
         spill(&b);
         b.n = b.n ? 8 : 0;
         spill(&b);
@@ -345,7 +395,7 @@ static uint32_t comma(const uint8_t *p, uint32_t at, uint32_t end)
 
 static void text_piece(struct xp_pen *pen, struct xp_span text, uint64_t like)
 {
-    struct xp_pen_field f[FIELDS_MAX] = {{0, like}};
+    struct xp_pen_field f[FIELDS_MAX] = {{0, like, 0}};
     uint32_t n = (uint32_t)text.n;
     memcpy(xp_pen_room(pen, n), text.p, n);
     uint64_t from = like - 1 - pen->base;
@@ -356,7 +406,7 @@ static void text_piece(struct xp_pen *pen, struct xp_span text, uint64_t like)
             is = comma(pen->text, is, pen->n);
             if (at == n || is == pen->n)
                 break;
-            f[nf] = (struct xp_pen_field){at, pen->base + is + 1};
+            f[nf] = (struct xp_pen_field){at, pen->base + is + 1, 0};
         }
     xp_pen_record(pen, n, f, nf);
 }

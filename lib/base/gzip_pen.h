@@ -9,12 +9,13 @@
  *
  *     struct xp_pen *pen = xp_pen_new(gz);       // what was added to gz comes first
  *     uint8_t *p = xp_pen_room(pen, most);       // write up to `most` bytes there
- *     struct xp_pen_field f[] = {{0, like}, {9, like_name}};
+ *     struct xp_pen_field f[] = {{0, like, 9}, {9, like_name, 0}};
  *     xp_pen_record(pen, n, f, 2);
  *     xp_pen_free(pen);                          // gz goes on
  *
  * Places are counted from 1 over the whole text of a pen; 0 is no place. A place may be any: a
- * field that does not agree with it, or that lies too far back, costs bytes and nothing else.
+ * field that does not agree with it, or that lies too far back, costs bytes and nothing else. But
+ * what is said to be sure is believed: if it is not so, another text comes back.
  *
  * Threads    As the gzip it writes into.
  */
@@ -31,6 +32,7 @@ struct xp_pen;
 struct xp_pen_field {
     uint32_t at;   /* in the record, ascending, the first at 0 */
     uint64_t like; /* place of what may be alike, or 0 */
+    uint32_t sure; /* bytes of the field that are known to agree with it, and are not compared */
 };
 
 struct xp_pen *xp_pen_new(struct xp_gzip *gz); /* gz is not touched until the pen is freed */

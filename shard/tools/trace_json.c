@@ -11,6 +11,7 @@
 #define PREFIXES 256
 #define NAME_SLACK 32
 #define LINE_HEAD_MAX 64
+#define GROUP_ROOM 48   /* an event's group as text, with room to write it */
 #define ARGS_BATCH 1024 /* events between which the memory of their arguments is dropped */
 
 struct json_name {
@@ -23,6 +24,11 @@ struct line_head {
     uint8_t text[LINE_HEAD_MAX];
     uint8_t n; /* 0: not made yet */
 };
+
+/* What these parts begin with in every event. */
+#define TS_KEY 6  /* ,"ts": */
+#define DUR_KEY 7 /* ,"dur": */
+#define UID_KEY 6 /* "uid": */
 
 /* The parts of an event's text that are like those of other events. */
 enum { PART_HEAD, PART_NAME, PART_TS, PART_DUR, PART_FLOW, PART_PH, PART_UID, PART_Z, PARTS };
@@ -39,10 +45,17 @@ struct json_work {
     struct line_head *heads;
     struct xp_pen *pen;   /* NULL: the answer is small, or has all arguments */
     uint64_t like[PARTS]; /* places of the last event's parts */
+    uint32_t like_line;   /* that event's line, */
+    int64_t like_group;   /* its group, of which the text is */
+    uint8_t group_text[GROUP_ROOM];
+    uint8_t group_n;
+    bool grouped;       /* there is such an event */
+    uint32_t like_lead; /* and how long what came before it was */
     uint64_t like_other;
     uint64_t prefixes[PREFIXES]; /* places of names, by how they begin */
     struct json_name other_name;
     struct xp_bump bump;
+    struct xp_buf escaped; /* the name looked at last */
     struct xp_arena *args_memory;
     struct vec args;
     bool comma;
@@ -225,17 +238,15 @@ static inline uint8_t *put_name(uint8_t *p, struct xp_span name)
 
 static struct xp_span escape(struct json_work *w, struct xp_span name)
 {
-    struct xp_buf b;
-    xp_buf_init(&b, OUT_MAX);
-    xp_json_escape(&b, name);
-    uint8_t *p = b.failed ? NULL : xp_bump_alloc(&w->bump, b.n + NAME_SLACK, 1);
-    struct xp_span s = {p, b.n};
-    if (p) {
-        memcpy(p, b.p, b.n);
-        memset(p + b.n, 0, NAME_SLACK);
-    }
-    xp_buf_fini(&b);
-    return p ? s : no_name;
+    struct xp_buf *b = &w->escaped;
+    b->n = 0;
+    xp_json_escape(b, name);
+    uint8_t *p = b->failed ? NULL : xp_bump_alloc(&w->bump, b->n + NAME_SLACK, 1);
+    if (!p)
+        return no_name;
+    memcpy(p, b->p, b->n);
+    memset(p + b->n, 0, NAME_SLACK);
+    return xp_span_of(p, b->n);
 }
 
 /* The event's name as JSON: kept, but for those called by a step (memory: until the answer ends).
@@ -405,37 +416,85 @@ static void write_complete(struct json_work *w, struct derive_eye *eye, const st
     xp_buf_byte(w->b, '}');
 }
 
-/* The end of an event that shows its group and serial only. */
-static uint8_t *put_tail(uint8_t *p, const struct trace_event *e, int64_t group,
-                         const uint8_t *at[PARTS])
+/* The group as text is made when it changes, which is seldom. */
+static void set_group(struct json_work *w, int64_t group)
 {
-    p = trace_put_lit(p, ",\"args\":{");
+    uint8_t *p = w->group_text;
     if (group != DERIVE_NO_GROUP) {
         p = trace_put_lit(p, "\"group_id\":");
         p = trace_put_i64(p, group);
         *p++ = ',';
     }
+    w->group_n = (uint8_t)(p - w->group_text);
+    w->like_group = group;
+    w->grouped = true;
+}
+
+/* The end of an event that shows its group and serial only. */
+static uint8_t *put_tail(const struct json_work *w, uint8_t *p, const struct trace_event *e,
+                         const uint8_t *at[PARTS])
+{
+    p = trace_put_lit(p, ",\"args\":{");
+    p = (uint8_t *)memcpy(p, w->group_text, GROUP_ROOM) + w->group_n;
     at[PART_UID] = p;
     p = trace_put_lit(p, "\"uid\":");
-    p = trace_put_u64(p, e->serial);
+    p = trace_put_small(p, e->serial);
     at[PART_Z] = p;
     *p++ = '}';
     if (e->serial) {
         p = trace_put_lit(p, ",\"z\":");
-        p = trace_put_u64(p, e->serial);
+        p = trace_put_small(p, e->serial);
     }
     return p;
 }
 
-/* Where a name like this one stands: the same, or one that begins as it does. */
-static uint64_t like_name(struct json_work *w, struct json_name *name, uint64_t place)
+/* Where a name like this one stands: the same, then it is known, or one that begins as it does. */
+static uint64_t like_name(struct json_work *w, struct json_name *name, uint64_t place, bool *known)
 {
     uint64_t prefix = 0;
     memcpy(&prefix, name->text.p, name->text.n < 8 ? name->text.n : 8);
     uint64_t *slot = &w->prefixes[xp_hash_u64(prefix) % PREFIXES];
-    uint64_t like = place - name->place < XP_PEN_REACH ? name->place : *slot;
+    *known = name->place && place - name->place < XP_PEN_REACH;
+    uint64_t like = *known ? name->place : *slot;
     name->place = *slot = place;
     return like;
+}
+
+/* What of an event is like others, for the pen. What follows from its line, name and group need not
+ * be compared. */
+static size_t pen_fields(struct json_work *w, const struct trace_event *e, bool same_group,
+                         struct json_name *name, const uint8_t *text, const uint8_t *at[PARTS],
+                         struct xp_pen_field f[PARTS])
+{
+    uint64_t place = xp_pen_place(w->pen);
+    uint32_t off[PARTS], lead = (uint32_t)w->unclosed + w->comma;
+    bool known, same_line = e->line == w->like_line && lead == w->like_lead;
+    size_t n = 0;
+    for (int i = 0; i < PARTS; i++)
+        off[i] = (uint32_t)(at[i] - text);
+    uint64_t like = like_name(w, name, place + off[PART_NAME], &known);
+    f[n++] = (struct xp_pen_field){0, w->like[PART_HEAD], same_line ? off[PART_NAME] : 0};
+    f[n++] =
+        (struct xp_pen_field){off[PART_NAME], like, known ? (uint32_t)(name->text.n + TS_KEY) : 0};
+    f[n++] = (struct xp_pen_field){off[PART_TS], w->like[PART_TS],
+                                   !known && w->like[PART_TS] ? TS_KEY : 0};
+    f[n++] =
+        (struct xp_pen_field){off[PART_DUR], w->like[PART_DUR], w->like[PART_DUR] ? DUR_KEY : 0};
+    if (off[PART_PH] > off[PART_FLOW]) {
+        f[n++] = (struct xp_pen_field){off[PART_FLOW], w->like[PART_FLOW], 0};
+        w->like[PART_FLOW] = place + off[PART_FLOW];
+    }
+    f[n++] = (struct xp_pen_field){off[PART_PH], w->like[PART_PH],
+                                   same_group ? off[PART_UID] - off[PART_PH] + UID_KEY : 0};
+    if (!same_group)
+        f[n++] = (struct xp_pen_field){off[PART_UID], w->like[PART_UID], 0};
+    f[n++] = (struct xp_pen_field){off[PART_Z], w->like[PART_Z], 0};
+    for (int i = 0; i < PARTS; i++)
+        if (i != PART_FLOW)
+            w->like[i] = place + off[i];
+    w->like_line = e->line;
+    w->like_lead = lead;
+    return n;
 }
 
 /* The same, by the pen, with what is between it and the event before. The brace that ends it is
@@ -445,7 +504,6 @@ static void pen_complete(struct json_work *w, struct derive_eye *eye, const stru
 {
     const uint8_t *at[PARTS];
     struct xp_pen_field f[PARTS];
-    uint64_t place = xp_pen_place(w->pen);
     uint8_t *text = xp_pen_room(w->pen, name->text.n + 2 * EVENT_ROOM), *p = text;
     at[PART_HEAD] = text;
     if (w->unclosed)
@@ -453,33 +511,61 @@ static void pen_complete(struct json_work *w, struct derive_eye *eye, const stru
     if (w->comma)
         *p++ = ',';
     p = put_complete(w, p, eye, e, de, name->text, at);
-    p = put_tail(p, e, group, at);
-    w->like[PART_NAME] = like_name(w, name, place + (uint64_t)(at[PART_NAME] - text));
-    for (int i = 0; i < PARTS; i++) {
-        f[i] = (struct xp_pen_field){(uint32_t)(at[i] - text), w->like[i]};
-        if (i + 1 == PARTS || at[i + 1] > at[i])
-            w->like[i] = place + f[i].at;
-    }
-    xp_pen_record(w->pen, (size_t)(p - text), f, PARTS);
+    bool same_group = w->grouped && group == w->like_group;
+    if (!same_group)
+        set_group(w, group);
+    p = put_tail(w, p, e, at);
+    size_t n = pen_fields(w, e, same_group, name, text, at, f);
+    xp_pen_record(w->pen, (size_t)(p - text), f, n);
     w->comma = w->unclosed = true;
 }
 
-static void write_async_end(struct json_work *w, const struct trace_event *e, uint64_t id,
-                            const char *category, struct xp_span name, const char *ph, bool args,
-                            int64_t begin_ps, int64_t group)
+/* What an end of an asynchronous event is about. */
+struct async_end {
+    uint64_t id;
+    const char *category, *ph;
+    struct xp_span name;
+    int64_t begin_ps, group;
+    bool args; /* all of the event's, and not its group alone */
+};
+
+static uint8_t *put_text(uint8_t *p, const char *s)
+{
+    size_t n = strlen(s);
+    return (uint8_t *)memcpy(p, s, n) + n;
+}
+
+static void write_async_end(struct json_work *w, const struct trace_event *e,
+                            const struct async_end *x)
 {
     struct xp_buf *b = w->b;
-    xp_buf_fmt(b, "{\"pid\":%u,\"name\":", w->places[e->line].pid);
-    xp_buf_span(b, name);
-    put(b, ",\"ts\":");
-    xp_text_us_from_ps(b, begin_ps);
-    xp_buf_fmt(b, ",\"id\":%llu,\"cat\":\"%s\"", (unsigned long long)id, category);
-    if (*ph)
-        xp_buf_fmt(b, ",\"ph\":\"%s\"", ph);
-    if (args)
-        write_args(w, e, group);
-    else if (group != DERIVE_NO_GROUP)
-        xp_buf_fmt(b, ",\"args\":{\"group_id\":%lld}", (long long)group);
+    uint8_t *p = xp_buf_room(b, x->name.n + EVENT_ROOM);
+    if (!p)
+        return;
+    p = trace_put_lit(p, "{\"pid\":");
+    p = trace_put_u64(p, w->places[e->line].pid);
+    p = trace_put_lit(p, ",\"name\":");
+    p = put_name(p, x->name);
+    p = trace_put_lit(p, ",\"ts\":");
+    p = trace_put_us(p, x->begin_ps);
+    p = trace_put_lit(p, ",\"id\":");
+    p = trace_put_u64(p, x->id);
+    p = trace_put_lit(p, ",\"cat\":\"");
+    p = put_text(p, x->category);
+    *p++ = '"';
+    if (*x->ph) {
+        p = trace_put_lit(p, ",\"ph\":\"");
+        p = put_text(p, x->ph);
+        *p++ = '"';
+    }
+    if (!x->args && x->group != DERIVE_NO_GROUP) {
+        p = trace_put_lit(p, ",\"args\":{\"group_id\":");
+        p = trace_put_i64(p, x->group);
+        *p++ = '}';
+    }
+    b->n = (size_t)(p - b->p);
+    if (x->args)
+        write_args(w, e, x->group);
     write_serial(w, e);
     xp_buf_byte(b, '}');
 }
@@ -491,14 +577,21 @@ static void write_async(struct json_work *w, struct derive_eye *eye, const struc
     struct derive_flow f;
     if (!derive_flow(eye, de, &f))
         return;
-    struct xp_span name = name_of(w, eye, de)->text;
-    const char *category = derive_category(f.category);
-    write_async_end(w, e, f.id, category, name, ph[f.dir & 3], true, shown_begin(w, e), group);
+    struct async_end end = {.id = f.id,
+                            .category = derive_category(f.category),
+                            .ph = ph[f.dir & 3],
+                            .name = name_of(w, eye, de)->text,
+                            .begin_ps = shown_begin(w, e),
+                            .group = group,
+                            .args = true};
+    write_async_end(w, e, &end);
     if (f.dir != DERIVE_DIR_BOTH)
         return;
     xp_buf_byte(w->b, ',');
-    write_async_end(w, e, f.id, category, name, "e", false,
-                    shown_begin(w, e) + (e->end_ps - e->begin_ps), group);
+    end.ph = "e";
+    end.args = false;
+    end.begin_ps += e->end_ps - e->begin_ps;
+    write_async_end(w, e, &end);
 }
 
 static enum xp_status load_args(struct json_work *w, struct derive_eye *eye,
@@ -634,6 +727,7 @@ static enum xp_status host_events(struct json_work *w, struct trace_host *h)
         return trace_busy(w->t->err);
     if (w->t->uid && h->events.n >= PEN_EVENTS && !w->pen)
         w->pen = xp_pen_new(out_gzip(w->t->out));
+    w->like_line = UINT32_MAX; /* lines of another host have other texts */
     bool counters = false;
     for (size_t i = 0; i < h->events.n; i++) {
         const struct trace_event *e = &VEC(h->events, struct trace_event)[i];
@@ -717,6 +811,7 @@ static void work_fini(struct json_work *w)
 {
     end_pen(w);
     xp_arena_free(w->args_memory);
+    xp_buf_fini(&w->escaped);
     vec_free(&w->args);
 }
 
@@ -724,6 +819,7 @@ enum xp_status trace_write_json(struct trace *t)
 {
     struct json_work w = {.t = t, .b = &t->out->text};
     xp_bump_init(&w.bump, t->scratch);
+    xp_buf_init(&w.escaped, OUT_MAX);
     enum xp_status st = write_all(&w);
     work_fini(&w);
     return st;
@@ -752,6 +848,7 @@ enum xp_status trace_json_piece(struct trace *t, struct trace_piece *p)
 {
     struct json_work w = {.t = t, .b = &t->out->text, .refs = t->all_args ? &p->refs : NULL};
     xp_bump_init(&w.bump, t->scratch);
+    xp_buf_init(&w.escaped, OUT_MAX);
     enum xp_status st = write_piece(&w, p);
     work_fini(&w);
     return st;
