@@ -869,6 +869,29 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     await close();
   });
 
+  test("a screen with other pixels, a room of another size and a sleep are drawn anew", async () => {
+    const { page, check, close } = await open(trace());
+    const canvas = () => page.evaluate(() => {
+      const { width, height, clientWidth, clientHeight } = document.querySelector(".drawing canvas");
+      return [width / clientWidth, height / clientHeight];
+    });
+    const cdp = await page.context().newCDPSession(page);
+    const screen = (width, height, deviceScaleFactor) => cdp.send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor, mobile: false });
+    await screen(1400, 840, 2);
+    await page.keyboard.press("w");
+    await waitFor("two pixels for one", async () => (await canvas()).every((k) => Math.abs(k - 2) < 0.01));
+    await screen(900, 600, 1);
+    await waitFor("a smaller room", async () => (await canvas()).every((k) => Math.abs(k - 1) < 0.01));
+    await cdp.send("Page.setWebLifecycleState", { state: "frozen" });
+    await cdp.send("Page.setWebLifecycleState", { state: "active" });
+    await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+    await page.keyboard.press("0");
+    await waitFor("the whole session", () => windowOf(page) === null);
+    await waitFor("it is drawn", async () => (await inkOf(page)).saturated > 20);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
   test("an unknown run, host and event each say what is wrong", async () => {
     for (const [url, code] of [[`${base}trace?run=nope&host=x`, 404], [`${base}run?run=nope`, 404], [trace("x"), 404]]) {
       const { page, check, close } = await openPage(browser, server.url);

@@ -51,6 +51,7 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
 
     const draw = (): void => {
       frame = 0;
+      if ((window.devicePixelRatio || 1) !== trace.size.peek().scale) measure(); // not every browser says when
       const size = trace.size.peek();
       if (size.width === 0) return;
       const view = trace.view.peek();
