@@ -4,6 +4,7 @@ import { fullName, shownColumns } from "../src/model/columns";
 import { areaFilter, comparison, kernelNames, kernelSeries, matrixSeries, nameFilter, unusedOf, wasteColour } from "../src/model/hardware";
 import { pickOf } from "../src/model/picks";
 import { Pattern } from "../src/model/regex";
+import { countBelow, familyOf } from "../src/model/treemodel";
 
 const column = (id: string, unit = "", type: Column["type"] = "text"): Column => ({ id, label: id, unit, type });
 const table = (id: string, columns: Column[], rows: Table["rows"]): Table => ({ id, title: id, note: null, columns, rows, total_rows: rows.length, rest: null, sort: null });
@@ -27,6 +28,8 @@ test("colours of waste go from used to unused, and what is not known is grey", (
     id: "t", columns: [column("share", "fraction", "number"), column("wasted", "fraction", "number")], total_nodes: 2,
     nodes: [{ parent: -1, name: "a", values: [0.5, 0.25] }, { parent: 0, name: "b", values: [0.5, null] }],
   };
+  expect(countBelow(familyOf(tree), [0])).toBe(2);
+  expect(countBelow(familyOf(tree), [1])).toBe(1);
   expect(unusedOf(tree, 0)).toBe(0.5);
   expect(unusedOf(tree, 1)).toBeNaN();
   expect(wasteColour(0)).not.toBe(wasteColour(1));

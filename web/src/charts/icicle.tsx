@@ -4,8 +4,9 @@ import { useMemo, useRef } from "preact/hooks";
 import type { Tree } from "../api/report";
 import { categorize, colourOf } from "../model/colour";
 import { unusedOf, wasteColour } from "../model/hardware";
+import { plural } from "../model/format";
 import { palette } from "../model/theme";
-import { familyOf, icicle } from "../model/treemodel";
+import { countBelow, familyOf, icicle } from "../model/treemodel";
 import { asNumber, show } from "../model/units";
 import { useWidth } from "../widgets/size";
 import { shorten } from "./xy";
@@ -33,6 +34,7 @@ export function Icicle({ tree, weight, onChoose, isChosen, byWaste = false }: {
   const hover = useSignal(-1);
   const family = useMemo(() => familyOf(tree), [tree]);
   const slabs = useMemo(() => icicle(tree, family, weight, root.value, 1.2 / width.value), [tree, weight, root.value, width.value]);
+  const narrow = useMemo(() => countBelow(family, root.value >= 0 ? [root.value] : family.roots), [family, root.value]) - slabs.length;
   const depth = slabs.reduce((a, s) => Math.max(a, s.depth), 0) + 1;
   const colours = palette.value;
   const column = tree.columns[weight]!;
@@ -60,6 +62,7 @@ export function Icicle({ tree, weight, onChoose, isChosen, byWaste = false }: {
       <p class="trail">
         <button type="button" class="link" onClick={() => (root.value = -1)}>All</button>
         {path.map((i) => <span key={i}> › <button type="button" class="link" onClick={() => (root.value = i)}>{tree.nodes[i]!.name}</button></span>)}
+        {narrow > 0 && <span class="ago"> · {plural(narrow, "node")} too narrow to draw: a click zooms in</span>}
         {byWaste && <WasteScale />}
       </p>
       <div

@@ -67,6 +67,18 @@ export function matching(tree: Tree, text: string): Set<number> | null {
   return keep;
 }
 
+/** How many nodes there are below these, and they themselves. */
+export function countBelow(family: Family, top: readonly number[]): number {
+  const stack = [...top];
+  let n = 0;
+  while (stack.length) {
+    const i = stack.pop()!;
+    n++;
+    for (const child of family.children[i]!) stack.push(child);
+  }
+  return n;
+}
+
 export interface Slab {
   node: number;
   x: number; // 0 … 1
