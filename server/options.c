@@ -365,7 +365,7 @@ enum options_result options_parse(int argc, char **argv, const char *version, st
         o->role = ROLE_SHARD, o->port = 8792;
 
     for (int i = o->role == ROLE_ALL ? 1 : 2; i < argc; i++) {
-        const char *arg = argv[i], *eq = strchr(arg, '=');
+        const char *arg = strcmp(argv[i], "-h") == 0 ? "--help" : argv[i], *eq = strchr(arg, '=');
         if (strncmp(arg, "--", 2) != 0) {
             if (arg[0] == '-' && arg[1])
                 return wrong("%s is not an option; options begin with --%s", arg, ""),

@@ -398,6 +398,15 @@ static size_t choose_hosts(const struct query *q, const struct run *run, struct 
     return n;
 }
 
+/* What the answer does not say: that a file is empty, or no profile at all. */
+static void say_doubts(const struct query *q, const struct run *run)
+{
+    const char *const *why = run_look(run);
+    for (size_t i = 0; i < run->n_hosts; i++)
+        if (why[i] && is_chosen(q, run->hosts[i].name))
+            say("%s: %s", run->hosts[i].name, why[i]);
+}
+
 static enum shard_op op_of(const struct query *q)
 {
     if (q->xprof)
@@ -429,6 +438,8 @@ static int ask(const struct query *q, const struct run *run, struct xp_workers *
         pthread_cond_wait(&w.done, &w.lock);
     pthread_mutex_unlock(&w.lock);
     int rc = print_answer(q, run, &w.answer);
+    if (rc == 0)
+        say_doubts(q, run);
     shard_free(shard);
     free(objects);
     return rc;
@@ -443,7 +454,7 @@ int query_main(int argc, char **argv)
     int rc = 1;
 
     for (int i = 2; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
             return help();
     if (!parse(&q, argc, argv))
         return 2;

@@ -58,6 +58,7 @@ def test_an_unusable_address_is_named(tmp_path):
 
 
 def test_help_and_version_end_with_0():
+    assert daemon.run_to_end('-h') == daemon.run_to_end('--help') and daemon.run_to_end('query', '-h')[0] == 0
     code, out, _ = daemon.run_to_end('--help')
     assert code == 0 and '--logdir' in out and '--memory-budget' in out and '--tls-cert' in out
     code, out, _ = daemon.run_to_end('--version')

@@ -622,6 +622,37 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     await close();
   });
 
+  test("what a step is can be chosen where the profile does not say, for every page", async () => {
+    const asked = [];
+    const { page, check, close } = await openWith((q) => {
+      asked.push(`${q.get("tool")} ${q.get("step_marker") ?? ""}`);
+      const names = ["jit_f(1)", `${MARKUP}(2)`];
+      const modules = { ...opTable(2, () => 1, (i) => names[i]), id: "modules" };
+      modules.columns = modules.columns.map((c) => (c.id === "op" ? { ...c, id: "module" } : c));
+      return { ...everything({ tool: q.get("tool") }), notes: [{ severity: "warning", code: "no_steps", text: "no steps" }], ...(q.get("tool") === "graph_viewer" ? { tables: [modules] } : {}) };
+    });
+    await page.goto(`${base}overview_page?run=${PLAIN}`);
+    await ready(page);
+    await page.click(".crumbs button[title='What a step is']");
+    await page.click(".step-marker button:text-is('jit_f')");
+    await page.waitForSelector(".step-marker", { state: "detached" });
+    await waitFor("it is asked for", () => asked.includes("overview_page jit_f"));
+    await page.click(".rail-item:has-text('HLO ops')");
+    await waitFor("on other pages, too", () => asked.includes("hlo_stats jit_f"));
+    await ready(page);
+    await page.click(".crumbs button[title^='Steps are those of jit_f']");
+    await page.fill(".step-marker input", "train step");
+    await page.keyboard.press("Enter");
+    await waitFor("another can be typed", () => asked.includes("hlo_stats train step"));
+    await ready(page);
+    await page.click(".crumbs button[title^='Steps are those of train step']");
+    await page.click(".step-marker button:text-is('As the profile says')");
+    await waitFor("and none", () => !new URL(page.url()).searchParams.has("step_marker"));
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
   test("an error says what is wrong and can be tried again", async () => {
     let fail = true;
     const { page, close } = await openPage(browser, server.url);

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Api, asProblem, type Problem } from "../api/client";
 import { listLinks, makeLink, revokeLink, type Audience, type KeptLink, type Links, type MadeLink } from "../api/links";
-import { hour } from "../model/format";
+import { date, hour } from "../model/format";
 import { here } from "../model/location";
 import { toolOf } from "../model/tools";
 import { Copy } from "../widgets/copy";
@@ -144,10 +144,8 @@ function Made({ link }: { link: MadeLink }) {
   );
 }
 
-const day = (ms: number): string => new Date(ms).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
-
 function state(link: KeptLink): string {
-  return link.revoked ? "revoked" : link.expired ? "expired" : `until ${day(link.expires_ms)}`;
+  return link.revoked ? "revoked" : link.expired ? "expired" : `until ${date(link.expires_ms).text}`;
 }
 
 function List({ run, links, api, attempt }: Part) {
@@ -161,7 +159,7 @@ function List({ run, links, api, attempt }: Part) {
           <li key={l.id} class="row">
             <span>
               {l.tool ? toolOf(l.tool)?.label ?? l.tool : "All pages"} for {l.audience === "domain" ? l.domain : told[l.audience]}
-              <span class="ago"> {state(l)}, by {l.by}</span>
+              <span class="ago" title={date(l.expires_ms).iso}> {state(l)}, by {l.by}</span>
             </span>
             {l.may_revoke && !l.revoked && !l.expired && (
               <button type="button" class="button push" onClick={() => void attempt(() => revokeLink(api, run, l.id))}>Revoke</button>

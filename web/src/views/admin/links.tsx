@@ -79,8 +79,8 @@ function OfRun({ root, run, links, revoke }: { root: string; run: string; links:
               <th scope="row">{l.tool ? toolOf(l.tool)?.label ?? l.tool : "all pages"}</th>
               <td>{audience(l)}</td>
               <td>{l.by}</td>
-              <td>{date(l.issued_ms).text}</td>
-              <td>{state(l)}</td>
+              <td title={date(l.issued_ms).iso}>{date(l.issued_ms).text}</td>
+              <td title={date(l.expires_ms).iso}>{state(l)}</td>
               <td>{works(l) && <button type="button" class="button" onClick={() => void revoke(run, l.id)}>Revoke</button>}</td>
             </tr>
           ))}
