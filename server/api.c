@@ -305,16 +305,21 @@ void api_run(struct ask *ask)
 
 /* --- one host --- */
 
+static bool check_not_empty(const struct run *r, struct xp_error *err)
+{
+    if (r->n_hosts == 0)
+        xp_fail(err, XP_NOT_FOUND, 0, "run \"%s\" has no profile: %s", r->name,
+                r->note ? r->note : "it is empty");
+    return r->n_hosts > 0;
+}
+
 static const struct run_host *pick_host(const struct ask *ask, struct xp_error *err)
 {
     const struct run *r = ask->run;
     struct xp_span name = ask_arg(ask, "host");
 
-    if (r->n_hosts == 0) {
-        xp_fail(err, XP_NOT_FOUND, 0, "run \"%s\" has no profile: %s", r->name,
-                r->note ? r->note : "it is empty");
+    if (!check_not_empty(r, err))
         return NULL;
-    }
     if (name.n == 0 && r->n_hosts > 1) {
         xp_fail(err, XP_BAD_REQUEST, 0, "run \"%s\" has %zu hosts: say which with host=", r->name,
                 r->n_hosts);
@@ -394,7 +399,7 @@ void api_report(struct ask *ask)
         return;
     add_peaks(ask);
     const struct run *r = ask->run;
-    if (!check_hosts(ask, &err)) {
+    if (!check_not_empty(r, &err) || !check_hosts(ask, &err)) {
         ask_problem(ask, &err);
         return;
     }

@@ -156,6 +156,7 @@ def test_a_folder_in_place_of_a_file(server):
 
 def test_a_run_without_profiles(server):
     daemon.sentence(server.api('tracks', run='nothing', host='host-0'), 404, 'not_found')
+    daemon.sentence(server.api('report', run='nothing', tool='overview_page'), 404, 'not_found', 'found there: nothing')
     listed = [r for r in server.api('runs', limit=1000).json()['runs'] if r['run'] == 'nothing']
     assert listed[0]['state'] == 'empty'
     assert server.compat('hosts', run='nothing', tag='trace_viewer@').json() == []

@@ -225,6 +225,12 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     console.log(`# 50,000 rows are sorted and drawn within ${took.toFixed(0)} ms`);
     assert.match(page.url(), /sort=-occurrences/);
     assert.match(await page.locator(".data tbody tr:not(.spacer)").first().innerText(), /fusion\.49999/);
+    const width = () => page.locator(".data th", { hasText: "Occurrences" }).evaluate((th) => th.offsetWidth);
+    const narrow = await width();
+    await page.locator(".sorter", { hasText: "Occurrences" }).focus();
+    for (let i = 0; i < 4; i++) await page.keyboard.press("Shift+ArrowRight");
+    await waitFor("keys make the column wider", async () => (await width()) > narrow + 30);
+    assert.match(page.url(), /sort=-occurrences/, "and sort nothing");
     await page.click("text=Columns");
     await page.click(".chooser label:has-text('Category')");
     assert.match(page.url(), /cols=category/);

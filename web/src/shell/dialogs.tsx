@@ -106,6 +106,7 @@ const keys: { keys: string; what: string }[] = [
   { keys: "T", what: "theme: system, light, dark" },
   { keys: "↑ ↓", what: "in a table: the row above, below" },
   { keys: "Enter", what: "in a table: choose the row's op, everywhere" },
+  { keys: "Shift + → ←", what: "at a column's head: wider, narrower" },
   { keys: "→ ←", what: "in a tree: open, close; in a chart: next, previous point" },
   { keys: "Esc", what: "one level back" },
   { keys: "?", what: "this help" },

@@ -342,9 +342,18 @@ function Head({ c, pin, sort, onSort, px, sized }: {
     handle.addEventListener("pointermove", move);
     handle.addEventListener("lostpointercapture", () => handle.removeEventListener("pointermove", move), { once: true });
   };
+  const widen = (e: KeyboardEvent): void => {
+    const step = e.key === "ArrowRight" ? 16 : e.key === "ArrowLeft" ? -16 : 0;
+    if (!e.shiftKey || step === 0) return;
+    e.preventDefault();
+    set((e.currentTarget as HTMLElement).closest("th")!.getBoundingClientRect().width + step);
+  };
   return (
     <th scope="col" class={`${numeric ? "number" : ""} ${pin ? "pin" : ""}`} aria-sort={at}>
-      <button type="button" class="sorter" title={[c.label, c.definition, c.unit && c.unit !== "count" ? `in ${c.unit}` : ""].filter(Boolean).join("\n")} onClick={() => onSort(next())}>
+      <button
+        type="button" class="sorter" title={[c.label, c.definition, c.unit && c.unit !== "count" ? `in ${c.unit}` : ""].filter(Boolean).join("\n")}
+        aria-keyshortcuts="Shift+ArrowRight Shift+ArrowLeft" onClick={() => onSort(next())} onKeyDown={widen}
+      >
         <span class="sorter-label">{c.label}</span>
         <span class="arrow" aria-hidden="true">{at === "none" ? "" : at === "descending" ? "↓" : "↑"}</span>
       </button>

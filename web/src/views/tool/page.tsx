@@ -45,7 +45,7 @@ export function ToolPage() {
   const truncated = useSignal(false);
 
   useEffect(() => {
-    document.title = `${tool.label} · ${s.run} · xprofd`;
+    document.title = `${tool.label} · ${runTitle(s.run)} · xprofd`;
     limit.value = ROWS;
   }, [tool, s.run]);
   useEffect(() => {
