@@ -63,7 +63,6 @@ export class Pattern {
 
   test(text: string): boolean {
     if (this.always) return true;
-    // eslint-disable-next-line no-control-regex
     if (/[^\0-\x7f]/.test(text)) {
       const bytes = new TextEncoder().encode(text);
       return this.find(bytes.length, (i) => bytes[i]!);
