@@ -755,7 +755,7 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     const first = ["overview_page", "smart_suggestion", "graph_viewer"];
     const second = ["roofline_model", "memory_viewer", "pod_viewer"];
     const others = ["op_profile", "hlo_stats", "framework_op_stats", "kernel_stats", "input_pipeline_analyzer", "memory_profile", "megascale_stats", "inference_profile", "utilization_viewer", "kernel_utilization", "perf_counters"];
-    const shell = ["", `run?run=${PLAIN}`, `trace?run=${PLAIN}&host=w-0&a=0..9000000`, `compare?a=${PLAIN}&b=${PLAIN}&buffers=1`, "captures", "admin"];
+    const shell = ["", `run?run=${PLAIN}`, `trace?run=${PLAIN}&host=w-0&a=0..9000000&tips=1`, `compare?a=${PLAIN}&b=${PLAIN}&buffers=1`, "captures", "admin"];
     const everyPage = [...shell, ...tools([...first, ...second, ...others])];
     const paths = process.env.XPROFD_AXE === "all"
       ? { light: everyPage, dark: everyPage }

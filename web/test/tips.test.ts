@@ -30,7 +30,9 @@ test("steps are in order of time, and say how far the last was behind", () => {
     [2, null, 75, 100, true, "w-1", "p", 500], [1, "train 1", 100, 100, true, "w-0", "p", 100],
     [3, "cut", 1, 2, false, "w-0", "p", 700], [4, "nowhere", 1, 2, true, "w-0", "p", null],
   ] }));
-  expect(steps.map((s) => [s.name, s.t0, s.t1, s.host, s.behind])).toEqual([["train 1", 100n, 200n, "w-0", 0], ["2", 500n, 600n, "w-1", 0.25]]);
+  expect(steps.map((s) => [s.name, s.t0, s.t1, s.host, s.behind, s.times])).toEqual([["train 1", 100n, 200n, "w-0", 0, 1], ["2", 500n, 600n, "w-1", 0.25, 1]]);
+  const long = stepsOf(report({ id: "steps", columns, rows: [10, 30, 10].map((n, i) => [i, "", n, n, true, "w", "p", i * 100]) }));
+  expect(long.map((s) => s.times)).toEqual([1, 3, 1]);
 });
 
 const nodes = { id: "nodes", columns: ["op", "opcode", "self_time", "shape", "distance", "more_operands", "more_users"], rows: [

@@ -17,6 +17,7 @@ export interface Step extends Range {
   host: string; // of the core that took longest
   plane: string;
   behind: number; // 0 … 1: how much less the shortest took
+  times: number; // as long as the middle one of all steps
 }
 
 type Get = (row: readonly Cell[], id: string) => Cell | undefined;
@@ -53,13 +54,15 @@ export function stepsOf(r: Report): Step[] {
   const t = r.tables.find((x) => x.id === "steps");
   if (!t) return [];
   const get = getter(t);
+  const lengths = t.rows.filter((row) => get(row, "whole") !== false).map((row) => asNumber(get(row, "longest"))).filter((x) => x > 0).sort((a, b) => a - b);
+  const middle = lengths[lengths.length >> 1] ?? 1;
   return t.rows
     .flatMap((row): Step[] => {
       const longest = asNumber(get(row, "longest"));
       const range = rangeOf(whole(get(row, "first_begin_ps")), whole(get(row, "longest")));
       if (!range || !(longest > 0) || get(row, "whole") === false) return [];
       const behind = Math.max(0, (longest - asNumber(get(row, "shortest"))) / longest) || 0;
-      return [{ ...range, name: text(get(row, "name")) || text(get(row, "step")), host: text(get(row, "host")), plane: text(get(row, "first_plane")), behind }];
+      return [{ ...range, name: text(get(row, "name")) || text(get(row, "step")), host: text(get(row, "host")), plane: text(get(row, "first_plane")), behind, times: longest / middle }];
     })
     .sort((a, b) => (a.t0 < b.t0 ? -1 : a.t0 > b.t0 ? 1 : 0));
 }

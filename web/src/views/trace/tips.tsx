@@ -13,6 +13,8 @@ import type { Trace } from "./trace";
 const STEPS = 2000; // that are asked for
 const SHOWN = 300; // steps in view that are drawn
 const LATE = 0.05; // of a step: worth a word
+const LONG = 1.2; // times the middle one
+const TARGET = 24; // pixels that can be hit
 
 export type Go = (place: Range & { host: string }) => void;
 
@@ -87,7 +89,7 @@ function TipLane({ trace, tips, href, go }: { trace: Trace; tips: readonly Tip[]
         {tips.map((t) => {
           const at = t.place?.host === trace.who.host ? boxOf(trace, t.place) : null;
           return at && (
-            <a key={t.rule} class={`prio mark ${t.priority.toLowerCase()}`} style={{ left: at.left, minWidth: at.width }} href={href} title={`${t.finding}\nOn ${t.place!.plane}. To the suggestions`}>
+            <a key={t.rule} class={`prio mark ${t.priority.toLowerCase()}`} style={{ left: at.left, minWidth: `${Math.max(TARGET, at.wide)}px` }} href={href} title={`${t.finding}\nOn ${t.place!.plane}. To the suggestions`}>
               {t.priority}
             </a>
           );
@@ -106,15 +108,20 @@ function StepLane({ trace, steps, go }: { trace: Trace; steps: readonly Step[]; 
   return (
     <div class="tips-lane">
       {seen.slice(0, SHOWN).map(({ step, at }) => {
-        const who = `${step.host} ${step.plane.slice(step.plane.lastIndexOf("/device:") + 1)}`;
+        const core = step.plane.slice(step.plane.lastIndexOf("/device:") + 1).replace("device:", "");
+        const who = step.host === trace.who.host ? core : `${step.host} ${core}`;
         const late = step.behind >= LATE;
+        const long = step.times >= LONG;
+        const words = [long && `${step.times.toFixed(1)} × as long as usual`, late && `${who} last by ${percent(step.behind, 1)}`].filter(Boolean).join(", ");
+        const look = {
+          class: `step-mark ${late || long ? "late" : ""}`, style: { left: at.left, width: at.width },
+          title: `Step ${step.name}: ${step.times.toFixed(2)} × as long as the middle one.\n${step.host} ${core} was last; the first took ${percent(step.behind, 1)} less.`,
+        };
+        const key = `${step.name} ${step.t0}`;
+        if (at.wide < TARGET) return <i key={key} {...look} />; // there is no room for more
         return (
-          <button
-            key={`${step.name} ${step.t0}`} type="button" class={`step-mark ${late ? "late" : ""}`} style={{ left: at.left, width: at.width }}
-            title={`Step ${step.name}: ${who} was last, the first took ${percent(step.behind, 1)} less`}
-            onClick={() => go({ ...step })}
-          >
-            {at.wide > 50 && `${late ? "▲ " : ""}${percent(step.behind, 1)} ${step.host === trace.who.host ? step.plane.split("/").pop()!.replace("device:", "") : who}`}
+          <button key={key} {...look} type="button" aria-label={`Step ${step.name}: ${words || "as usual"}`} onClick={() => go({ ...step })}>
+            {words ? `▲ ${words}` : at.wide > 60 && "as usual"}
           </button>
         );
       })}
