@@ -51,6 +51,7 @@ enum xp_status inference_view_choose(struct inference_view *v, struct xp_span mo
                                      struct xp_error *err);
 void report_inference_distribution(struct report *r, struct inference_view *v);
 void report_inference_models(struct report *r, struct inference_view *v);
+void report_inference_sizes(struct report *r, struct inference_view *v);
 void report_inference_tensors(struct report *r, struct inference_view *v);
 
 #endif

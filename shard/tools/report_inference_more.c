@@ -194,6 +194,86 @@ void report_inference_models(struct report *r, struct inference_view *v)
                                           .descending = true});
 }
 
+/* --- batches by size --- */
+
+#define SIZES 64
+
+struct sizes {
+    struct size {
+        int64_t size;
+        uint64_t batches, used, padding;
+    } of[SIZES];
+    uint32_t n, all;
+};
+
+static int by_size(const void *a, const void *b)
+{
+    int64_t x = (*(const struct inference_batch *const *)a)->size;
+    int64_t y = (*(const struct inference_batch *const *)b)->size;
+    return (x > y) - (x < y);
+}
+
+static void size_point(void *ctx, uint64_t i, struct report_cell *x, struct report_cell *y)
+{
+    const struct sizes *s = ctx;
+    *x = report_of_i64(s->of[i].size);
+    y[0] = report_of_u64(s->of[i].used);
+    y[1] = report_of_u64(s->of[i].padding);
+}
+
+static bool add_sizes(struct sizes *s, const struct inference_view *v)
+{
+    const struct inference_batch **b = xp_arena_alloc(v->a, (v->nbatches + 1) * sizeof *b);
+    size_t n = 0;
+    if (!b)
+        return false;
+    for (size_t i = 0; i < v->nbatches; i++)
+        if (v->batches[i]->size > 0)
+            b[n++] = v->batches[i];
+    if (n)
+        qsort(b, n, sizeof *b, by_size);
+    for (size_t i = 0; i < n; i++) {
+        int64_t padding = b[i]->padding < 0 ? 0 : b[i]->padding;
+        padding = padding < b[i]->size ? padding : b[i]->size;
+        bool fresh = !i || b[i]->size != b[i - 1]->size;
+        s->all += fresh;
+        if (fresh && s->n < SIZES)
+            s->of[s->n++] = (struct size){.size = b[i]->size};
+        struct size *to = &s->of[s->n - 1];
+        if (to->size != b[i]->size)
+            continue;
+        to->batches++;
+        to->used += (uint64_t)(b[i]->size - padding);
+        to->padding += (uint64_t)padding;
+    }
+    return true;
+}
+
+/* What of the batches of each size was work, and what was padding. */
+void report_inference_sizes(struct report *r, struct inference_view *v)
+{
+    static const char *const names[] = {"used", "padding"};
+    struct sizes s = {.n = 0};
+    if (!add_sizes(&s, v)) {
+        r->busy = true;
+        return;
+    }
+    if (s.n)
+        report_series(r, &(struct report_points){.id = "batch_sizes",
+                                                 .title = "Batches by size: used and padding",
+                                                 .x_label = "size",
+                                                 .x_unit = "",
+                                                 .y_label = "Of all batches of the size",
+                                                 .y_unit = "count",
+                                                 .kind = "stack",
+                                                 .names = names,
+                                                 .nnames = 2,
+                                                 .n = s.n,
+                                                 .total = s.all > s.n ? s.all : 0,
+                                                 .point = size_point,
+                                                 .ctx = &s});
+}
+
 /* --- tensors --- */
 
 static const struct report_column tensor_columns[] = {

@@ -465,6 +465,7 @@ static enum xp_status write_view(struct inference_view *v, const struct tool_arg
     report_inference_models(r, v);
     report_inference_distribution(r, v);
     draw_percentiles(r, v);
+    report_inference_sizes(r, v);
     return XP_OK;
 }
 

@@ -265,6 +265,13 @@ static void a_request_spends_its_time_on_what_its_events_say(void **state)
         sum += json_integer_value(report_at(j, "requests", 0, parts[i]));
     assert_int_equal(sum, 100 * US);
     assert_float_equal(json_number_value(report_at(j, "batches", 0, "used")), 0.75, 1e-9);
+    json_t *sizes = json_array_get(json_object_get(j, "series"), 2);
+    assert_string_equal(json_string_value(json_object_get(sizes, "id")), "batch_sizes");
+    static const int64_t point[] = {8, 6, 2}; /* size, used, padding */
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(json_integer_value(json_array_get(
+                             json_array_get(json_object_get(sizes, "points"), 0), i)),
+                         point[i]);
     json_decref(j);
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { asReport } from "../src/api/report";
-import { copyOf, flipName, graphPath, namesOf, pieces, referred, trailOf } from "../src/model/graph";
+import { copyOf, flipName, graphPath, namesOf, pieces, programFiles, referred, trailOf } from "../src/model/graph";
 
 describe("the graph's address", () => {
   it("names what is expanded, each once", () => {
@@ -27,6 +27,15 @@ describe("the graph's report", () => {
     const r = asReport({ tables: [table("nodes", ["op", "computation"], [["add.1", "body"], ["x", "other"]]), table("path", ["op", "computation"], [["while.2", "main"]])] });
     expect(graphPath(r)).toEqual({ computations: ["main", "body"], ops: ["while.2"] });
     expect(graphPath(asReport({}))).toEqual({ computations: [], ops: [] });
+  });
+
+  it("gives the program as files, where it knows which", () => {
+    const r = asReport({ hosts: ["w 0"], tables: [table("modules", ["module", "program_id"], [["jit_f(7)", "7"]])] });
+    const files = programFiles(r, "a/b", "7");
+    expect(files.map((f) => f.name)).toEqual(["jit_f_7_.txt", "jit_f_7_.hlo.pb", "jit_f_7_.pbtxt"]);
+    expect(files[1]!.href).toBe("data/plugin/profile/data?run=a%2Fb&tag=graph_viewer&host=w+0&module_name=jit_f%287%29&type=pb");
+    expect(programFiles(r, "a/b", "8")).toEqual([]);
+    expect(programFiles(asReport({}), "a/b", "")).toEqual([]);
   });
 
   it("knows ops that only move data", () => {

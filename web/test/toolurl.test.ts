@@ -19,6 +19,12 @@ test("what only the timeline knows stays there", () => {
   expect(parseTool("?run=r&sel=5&fold=1,2&a=1..2&ar=3&top=9").args).toEqual({});
 });
 
+test("a stretch of time is shown as it is, with little around it", () => {
+  const s = parseTool("?run=r&host=h");
+  expect(timelineHref("/p/l/", s, { begin: 1_000_000n, duration: 1000n, window: true })).toContain("t=999950..1001050");
+  expect(timelineHref("/p/l/", s, { begin: 1_000_000n, duration: 1000n })).toContain("t=997000..1004000");
+});
+
 test("an occurrence opens the timeline around it, its op lit", () => {
   const href = timelineHref("/p/local/", parseTool("?run=r&host=h"), { op: "all-reduce.1", program: "9", begin: 1_000_000n, duration: 1000 });
   const p = new URLSearchParams(href.slice(href.indexOf("?")));

@@ -33,6 +33,21 @@ export function graphPath(r: Report): { computations: string[]; ops: string[] } 
   return { computations: [...column("path", "computation"), ...(own ? [own] : [])], ops: column("path", "op") };
 }
 
+/** The program as files, whole: name, what it is, and the address below the project. */
+export function programFiles(r: Report, run: string, program: string): { label: string; title: string; name: string; href: string }[] {
+  const t = r.tables.find((x) => x.id === "modules");
+  const [id, module] = [t?.columns.findIndex((c) => c.id === "program_id") ?? -1, t?.columns.findIndex((c) => c.id === "module") ?? -1];
+  const row = t && id >= 0 && module >= 0 ? t.rows.find((x) => String(x[id]) === program) : undefined;
+  const host = r.hosts[0];
+  if (!row || !host) return [];
+  const name = String(row[module]);
+  return ([["Text", "HLO text of the program", "long_txt", "txt"], ["pb", "HLO protobuf of the program", "pb", "hlo.pb"], ["pbtxt", "HLO protobuf as text", "pbtxt", "pbtxt"]] as const)
+    .map(([label, title, type, suffix]) => ({
+      label, title, name: `${name.replace(/[^\w.-]+/g, "_")}.${suffix}`,
+      href: `data/plugin/profile/data?${new URLSearchParams({ run, tag: "graph_viewer", host, module_name: name, type }).toString()}`,
+    }));
+}
+
 /** The name that a piece of HLO text refers to, "%name" without the sign; "": it is none. */
 export const referred = (piece: string): string => (/^%[\w.-]*\w$/.test(piece) ? piece.slice(1) : "");
 

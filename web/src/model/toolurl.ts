@@ -106,6 +106,7 @@ export interface Occurrence {
   event?: string; // what to look for, where that is not the op's name
   begin: Int | null;
   duration?: Int | null;
+  window?: boolean; // it is a stretch of time to look into, not an event to look at
 }
 
 /** The timeline at an occurrence, its other occurrences lit. */
@@ -115,7 +116,7 @@ export function timelineHref(root: string, s: ToolUrl, o: Occurrence): string {
   if (o.begin !== null) {
     const begin = big(o.begin);
     const length = o.duration ? big(o.duration) : 0n;
-    const air = length > 0n ? length * 3n : 500_000n;
+    const air = length > 0n ? (o.window ? length / 20n : length * 3n) : 500_000n;
     t = { t0: begin - air, t1: begin + length + air };
   }
   const op = o.op ?? "";

@@ -52,7 +52,7 @@ export function FindingsPart({ report, s, root }: PartProps) {
         const rule = get(row, "rule");
         const old = isKnown(known, s.run, rule);
         const time = timeOf(row, columns, "ps");
-        const there = time && timelineHref(root, s, { ...(op ? { op, program: get(row, "program_id") } : {}), begin: time.begin, duration: time.duration, ...(time.host ? { host: time.host } : {}) });
+        const there = time && timelineHref(root, s, { ...(op ? { op, program: get(row, "program_id") } : {}), begin: time.begin, duration: time.duration, window: !op, ...(time.host ? { host: time.host } : {}) });
         const seen = op ? { op, program: get(row, "program_id") } : {};
         return (
           <article key={rule} class={`finding ${get(row, "priority").toLowerCase()} ${old ? "known" : ""}`}>

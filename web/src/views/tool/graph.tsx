@@ -6,7 +6,7 @@ import { toDot } from "../../model/dot";
 import { plural } from "../../model/format";
 import { asNumber } from "../../model/units";
 import { Icon } from "../../widgets/icon";
-import { copyOf, flipName, graphPath, namesOf, trailOf } from "../../model/graph";
+import { copyOf, flipName, graphPath, namesOf, programFiles, trailOf } from "../../model/graph";
 import { save } from "../../widgets/save";
 import { saveSvg } from "../../widgets/savesvg";
 import { ModuleChoice } from "./modules";
@@ -49,7 +49,7 @@ export function GraphControls({ report, s }: PartProps) {
   );
 }
 
-export function GraphPart({ report, s }: PartProps) {
+export function GraphPart({ report, s, root }: PartProps) {
   const expanded = s.args["expand"] ?? "";
   const made = useMemo(() => graphOf(report, new Set(namesOf(expanded))), [report, expanded]);
   const head = useRef<HTMLDivElement>(null);
@@ -73,6 +73,7 @@ export function GraphPart({ report, s }: PartProps) {
         </output>
         <button type="button" class="button push" title="Save the graph for Graphviz" onClick={() => save(`${middle}.dot`, "text/vnd.graphviz", toDot(middle, nodes, edges))}><Icon name="download" /> DOT</button>
         <button type="button" class="button" title="Save the picture" onClick={savePicture}><Icon name="download" /> SVG</button>
+        {programFiles(report, s.run, made.program).map((f) => <a key={f.label} class="button" title={f.title} href={root + f.href} download={f.name}><Icon name="download" /> {f.label}</a>)}
       </div>
       <Crumbs report={report} s={s} middle={middle} choose={choose} />
       <GraphView

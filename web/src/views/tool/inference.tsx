@@ -32,7 +32,7 @@ export function requestLink({ report, s, root }: PartProps): (point: readonly Ce
     const row = t?.rows.find((r) => r[0] === point[0]);
     const time = t && row && (timeOf(row, opColumns(t), "ps") ?? timeOfRequest(report, t, row));
     const at = time && (time.host || host);
-    return time ? timelineHref(root, s, { begin: time.begin, duration: time.duration, ...(at ? { host: at } : {}) }) : "";
+    return time ? timelineHref(root, s, { begin: time.begin, duration: time.duration, window: true, ...(at ? { host: at } : {}) }) : "";
   };
 }
 

@@ -78,7 +78,7 @@ export function TablePart({ t, first, all, ...p }: PartProps & { t: Table; first
     const event = eventOf(row, columns);
     if (!time && !id.op && !event) return "";
     const host = time?.host || (report.hosts.length === 1 ? report.hosts[0]! : s.hosts[0] ?? "");
-    return timelineHref(root, s, { ...id, event, begin: time?.begin ?? null, duration: time?.duration ?? null, ...(host ? { host } : {}) });
+    return timelineHref(root, s, { ...id, event, begin: time?.begin ?? null, duration: time?.duration ?? null, window: !id.op && !event, ...(host ? { host } : {}) });
   };
   const linked = columns.begin >= 0 || columns.op >= 0 || columns.event >= 0 || t.columns.some((c) => c.id === "request");
   const isOps = columns.op >= 0;
