@@ -736,12 +736,12 @@ static void next_object(struct call *c)
     go_on(c);
 }
 
-static enum xp_status join(struct call *c, struct xp_span one, const struct range_seen *seen,
-                           struct xp_arena *a, struct xp_error *err)
+static enum xp_status join(struct call *c, size_t i, struct xp_span one,
+                           const struct range_seen *seen, struct xp_arena *a, struct xp_error *err)
 {
     pthread_mutex_lock(&c->lock);
     range_see(&c->range, seen);
-    enum xp_status status = merged_add(&c->merged, c->report.merge, one, a, err);
+    enum xp_status status = merged_add(&c->merged, c->report.merge, (uint32_t)i, one, a, err);
     pthread_mutex_unlock(&c->lock);
     return status;
 }
@@ -759,7 +759,7 @@ static enum xp_status map_and_merge(struct call *c, struct xp_arena *a, struct x
         return XP_CANCELLED;
     XP_TRY(range_map(&c->range, &c->report, &host, &args, a, &one, &seen, err));
     atomic_fetch_add(&c->shard->maps, 1);
-    return join(c, one, &seen, a, err);
+    return join(c, at(c), one, &seen, a, err);
 }
 
 /* What a report says about the host: that it failed, or how far it could be read. */
@@ -871,7 +871,7 @@ static void on_partial(void *ctx, size_t i, struct xp_span one, const struct xp_
     enum xp_status status = a ? range_take(&c->range, &one, &seen, &err)
                               : xp_fail(&err, XP_BUSY, 0, "the memory budget is spent");
     if (status == XP_OK)
-        status = join(c, one, &seen, a, &err);
+        status = join(c, i, one, &seen, a, &err);
     xp_arena_free(a);
     atomic_fetch_add(&c->shard->gathered, 1);
     if (status != XP_OK)
