@@ -12,6 +12,7 @@ import { isTime, lastingText, withLasting } from "../../model/query";
 import { choosePalette, palette, paletteName } from "../../model/theme";
 import { parseTool } from "../../model/toolurl";
 import { endOf, fitView, sameView, type Range } from "../../model/view";
+import { runTitle } from "../../model/runname";
 import { Icon, type IconName } from "../../widgets/icon";
 import { Popover } from "../../widgets/popover";
 import { ProblemPanel } from "../../widgets/problem";
@@ -39,7 +40,7 @@ export function TracePage() {
   const api = useMemo(() => new Api(root), [root]);
 
   useEffect(() => {
-    document.title = `${run} · xprofd`;
+    document.title = `${runTitle(run)} · xprofd`;
     const abort = new AbortController();
     problem.value = null;
     api.json<Run>("run", { run }, abort.signal).then(
@@ -63,7 +64,7 @@ export function TracePage() {
   if (info.value?.run === run && info.value.hosts.length === 0)
     return (
       <>
-        <Bar crumbs={<><a href={root}>Runs</a> <Icon name="right" /> <b>{run}</b></>} />
+        <Bar crumbs={<><a href={root}>Runs</a> <Icon name="right" /> <b>{runTitle(run)}</b></>} />
         <main class="page"><p class="none">This run holds no profile. Read: <code>{info.value.location}</code>. Expected there: <code>&lt;host&gt;.xplane.pb</code>.</p></main>
       </>
     );
@@ -190,7 +191,7 @@ function Crumbs({ api, trace, run, host, info }: { api: Api; trace: Trace; run: 
   return (
     <>
       <a href={api.root}>Runs</a> <Icon name="right" />
-      <a href={`${api.root}run?run=${encodeURIComponent(run)}`} title={run}>{run}</a> <Icon name="right" />
+      <a href={`${api.root}run?run=${encodeURIComponent(run)}`} title={runTitle(run)}>{runTitle(run)}</a> <Icon name="right" />
       {hosts.length > 1
         ? (
           <select aria-label="Host" value={host} onChange={(e) => choose(e.currentTarget.value)}>
