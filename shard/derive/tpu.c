@@ -377,17 +377,8 @@ static bool take_event(struct tpu_work *t, const struct plane_event *ev, const s
 /* Nothing is derived from a line whose events all say that they are asynchronous. */
 static bool all_async(const struct derive_line *l)
 {
-    struct side_cursor c;
-    uint64_t n = 0;
-    if (!(side_kinds(l->side) >> STAT_IS_ASYNC & 1))
-        return false;
-    side_open(&c, l->side);
-    for (; side_next(&c); n++) {
-        const struct side_stat *s = side_get(&c, STAT_IS_ASYNC);
-        if (!s || !s->num)
-            return false;
-    }
-    return n == l->line->nevents;
+    return side_count(l->side, STAT_IS_ASYNC) == l->line->nevents &&
+           !(side_zeros(l->side) >> STAT_IS_ASYNC & 1);
 }
 
 /* Of a line that is not walked. */

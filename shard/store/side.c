@@ -48,6 +48,24 @@ uint64_t side_kinds(const struct side *side)
     return side ? side->kinds : 0;
 }
 
+uint64_t side_zeros(const struct side *side)
+{
+    return side ? side->zeros : 0;
+}
+
+uint64_t side_events(const struct side *side)
+{
+    return side ? side->count : 0;
+}
+
+uint64_t side_count(const struct side *side, enum stat_kind kind)
+{
+    uint64_t bit = UINT64_C(1) << kind;
+    if (!(side_kinds(side) & bit))
+        return 0;
+    return side->counts[__builtin_popcountll(side->kinds & (bit - 1))];
+}
+
 void side_open(struct side_cursor *c, const struct side *side)
 {
     c->side = side;
@@ -160,7 +178,8 @@ void side_pen_reset(struct side_pen *pen)
 {
     pen->used = 0;
     pen->n = pen->nblk = pen->nsegs = 0;
-    pen->kinds = 0;
+    pen->kinds = pen->zeros = 0;
+    memset(pen->counts, 0, sizeof pen->counts);
 }
 
 static bool flush_segment(struct side_pen *pen, struct xp_arena *scratch, struct xp_bump *out)
@@ -210,10 +229,13 @@ bool side_pen_add(struct side_pen *pen, uint64_t at, const struct side_stat *sta
         pen->first_at = pen->prev_at = at;
     uint8_t *p = xp_varint_write(pen->buf + pen->used, at - pen->prev_at);
     *p++ = (uint8_t)n;
+    uint64_t kinds = 0;
     for (int i = 0; i < n; i++) {
         const struct side_stat *s = &stats[i];
         *p++ = (uint8_t)(s->kind << 2 | s->type);
-        pen->kinds |= UINT64_C(1) << s->kind;
+        pen->counts[s->kind] += !(kinds >> s->kind & 1);
+        kinds |= UINT64_C(1) << s->kind;
+        pen->zeros |= (uint64_t)(s->num == 0) << s->kind;
         if (s->type == SIDE_DOUBLE) {
             memcpy(p, &s->num, 8);
             p += 8;
@@ -221,10 +243,21 @@ bool side_pen_add(struct side_pen *pen, uint64_t at, const struct side_stat *sta
             p = xp_varint_write(p, s->type == SIDE_I64 ? xp_zigzag((int64_t)s->num) : s->num);
         }
     }
+    pen->kinds |= kinds;
     pen->used = (size_t)(p - pen->buf);
     pen->prev_at = at;
     pen->n++;
     return true;
+}
+
+static const uint64_t *keep_counts(const struct side_pen *pen, struct xp_bump *out)
+{
+    size_t n = (size_t)__builtin_popcountll(pen->kinds), k = 0;
+    uint64_t *counts = xp_bump_alloc(out, (n + 1) * sizeof *counts, _Alignof(uint64_t));
+    for (int i = 0; counts && i < STAT_KIND_COUNT; i++)
+        if (pen->counts[i])
+            counts[k++] = pen->counts[i];
+    return counts;
 }
 
 bool side_pen_end(struct side_pen *pen, struct xp_arena *scratch, struct xp_bump *out,
@@ -240,10 +273,12 @@ bool side_pen_end(struct side_pen *pen, struct xp_arena *scratch, struct xp_bump
     if (!s || !flush_segment(pen, scratch, out))
         return false;
     s->segs = xp_bump_alloc(out, pen->nsegs * sizeof *s->segs, _Alignof(void *));
-    if (!s->segs)
+    s->counts = keep_counts(pen, out);
+    if (!s->segs || !s->counts)
         return false;
     memcpy(s->segs, pen->segs, pen->nsegs * sizeof *s->segs);
     s->kinds = pen->kinds;
+    s->zeros = pen->zeros;
     s->nblocks = (uint64_t)(pen->nsegs - 1) * SIDE_SEG + last;
     s->count = (s->nblocks - 1) * SIDE_BLOCK + side_block(s, s->nblocks - 1)->count;
     *side = s;

@@ -45,6 +45,11 @@ struct side_cursor {
 
 /* Bit k: some event has a stat of kind k. 0 where side is NULL. */
 uint64_t side_kinds(const struct side *side);
+/* Bit k: some stat of kind k is 0. */
+uint64_t side_zeros(const struct side *side);
+/* How many events have stats at all; how many have one of this kind. */
+uint64_t side_events(const struct side *side);
+uint64_t side_count(const struct side *side, enum stat_kind kind);
 
 /* side may be NULL: then nothing is ever found. */
 void side_open(struct side_cursor *c, const struct side *side);

@@ -24,7 +24,9 @@ struct side_block {
 
 struct side {
     uint64_t count, nblocks;
-    uint64_t kinds; /* bit k: some event has that kind */
+    uint64_t kinds;         /* bit k: some event has that kind */
+    uint64_t zeros;         /* bit k: and a 0 there */
+    const uint64_t *counts; /* of the kinds there are, ascending: events that have it */
     struct side_block **segs;
 };
 
@@ -39,7 +41,8 @@ static inline const struct side_block *side_block(const struct side *s, uint64_t
 struct side_pen {
     uint8_t *buf; /* one block; scratch, made at the first event */
     size_t used;
-    uint64_t first_at, prev_at, kinds;
+    uint64_t first_at, prev_at, kinds, zeros;
+    uint64_t counts[STAT_KIND_COUNT];
     uint32_t n, nblk;
     struct side_block blk[SIDE_SEG];
     struct side_block **segs;

@@ -230,19 +230,17 @@ static bool find_flows(struct flows_work *w)
 /* At most so many events have flows: those with a stat that can make one. */
 static uint64_t count_most(struct flows_work *w)
 {
-    uint64_t n = 0;
+    uint64_t all = 0;
     for (uint32_t i = 0; i < w->h->d->nlines; i++) {
-        struct side_cursor c;
-        side_open(&c, w->h->d->lines[i].side);
-        while (side_kinds(c.side) & KINDS && side_next(&c)) {
-            bool hit = false;
-            for (int k = 0; k < c.n && !hit; k++)
-                hit = c.stats[k].kind < 64 && KINDS >> c.stats[k].kind & 1;
-            w->counts[i] += hit;
-        }
-        n += w->counts[i];
+        const struct side *side = w->h->d->lines[i].side;
+        uint64_t n = 0, most = side_events(side);
+        for (uint64_t left = side_kinds(side) & KINDS; left; left &= left - 1)
+            n += side_count(side, (enum stat_kind)__builtin_ctzll(left));
+        n = n < most ? n : most;
+        w->counts[i] = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+        all += n;
     }
-    return n;
+    return all;
 }
 
 /* --- in which order --- */

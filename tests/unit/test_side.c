@@ -69,6 +69,41 @@ static void stream_gives_back_what_was_written(void **state)
     xp_arena_free(a);
 }
 
+static void events_of_a_kind_are_counted_once_each(void **state)
+{
+    (void)state;
+    struct xp_arena *a = xp_arena_new(NULL);
+    const struct side *side = make(a);
+    uint64_t counts[STAT_KIND_COUNT] = {0}, zeros = 0;
+    for (uint64_t i = 0; i < N; i++) {
+        struct side_stat s[SIDE_MAX];
+        uint64_t kinds = 0;
+        for (int n = stats_of(i, s), k = 0; k < n; k++) {
+            kinds |= UINT64_C(1) << s[k].kind;
+            zeros |= (uint64_t)!s[k].num << s[k].kind;
+        }
+        for (int kind = 0; kind < STAT_KIND_COUNT; kind++)
+            counts[kind] += kinds >> kind & 1;
+    }
+    for (int kind = 0; kind < STAT_KIND_COUNT; kind++)
+        assert_int_equal(side_count(side, (enum stat_kind)kind), counts[kind]);
+    assert_int_equal(side_zeros(side), zeros);
+    assert_int_equal(side_events(side), N);
+    assert_int_equal(side_count(NULL, STAT_FLOW) + side_events(NULL) + side_zeros(NULL), 0);
+
+    struct xp_bump out;
+    xp_bump_init(&out, a);
+    struct side_pen *pen = xp_arena_alloc(a, sizeof *pen);
+    side_pen_init(pen);
+    struct side_stat twice[] = {{STAT_FLOW, SIDE_U64, 7}, {STAT_FLOW, SIDE_U64, 8}};
+    assert_true(side_pen_add(pen, 10, twice, 2, a, &out));
+    assert_true(side_pen_end(pen, a, &out, &side));
+    assert_int_equal(side_count(side, STAT_FLOW), 1);
+    assert_int_equal(side_count(side, STAT_IS_ASYNC), 0);
+    assert_int_equal(side_zeros(side), 0);
+    xp_arena_free(a);
+}
+
 static void find_works_in_any_order(void **state)
 {
     (void)state;
@@ -152,6 +187,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stream_gives_back_what_was_written),
+        cmocka_unit_test(events_of_a_kind_are_counted_once_each),
         cmocka_unit_test(find_works_in_any_order),
         cmocka_unit_test(get_gives_the_last_stat_of_a_kind),
         cmocka_unit_test(no_side_finds_nothing),
