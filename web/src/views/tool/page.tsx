@@ -13,6 +13,7 @@ import { elsewhere, parseTool, rangeArguments, toolHref, type ToolUrl } from "..
 import { TIMELINE, tools, toolOf, type Tool } from "../../model/tools";
 import { markdownText } from "../../model/tablemodel";
 import { show } from "../../model/units";
+import { whyHref } from "../../model/why";
 import { dialog } from "../../shell/dialogs";
 import { remember } from "../../shell/figures";
 import { progressText } from "../../shell/jobs";
@@ -186,7 +187,9 @@ function Coverage({ r, size, decoder }: { r: Report; size: number; decoder: stri
   return <p class="coverage" title={[...r.hosts.slice(0, 50), ...(uncertain ? [`Clocks: ${uncertain}`] : [])].join("\n")}>From {parts.join(" · ")}</p>;
 }
 
-function LinkedTile({ m, s, root, here: at, small }: { m: Metric; s: ToolUrl; root: string; here: string; small?: boolean }) {
+function LinkedTile({ m, report, s, root, here: at, small }: { m: Metric; report: Report; s: ToolUrl; root: string; here: string; small?: boolean }) {
+  const why = whyHref(report, m.id, s, root);
+  if (why) return <Tile m={m} small={small ?? false} href={why.href} hrefTitle={`See why: the timeline at ${why.what}`} />;
   const page = metricPage(m.id);
   if (!page || page === at) return <Tile m={m} small={small ?? false} />;
   return <Tile m={m} small={small ?? false} href={toolHref(root, page, s)} hrefTitle={`See why: ${toolOf(page)?.label ?? page}`} />;
@@ -212,13 +215,13 @@ function ReportView({ report: r, s, root, tool, size, decoder, all }: { report: 
   const figures = large.length > 0 && (
     <section aria-label="Figures">
       <h2 class="unseen">Figures</h2>
-      <div class="tiles">{large.map((m) => <LinkedTile key={m.id} m={m} s={s} root={root} here={tool.id} />)}</div>
+      <div class="tiles">{large.map((m) => <LinkedTile key={m.id} m={m} report={r} s={s} root={root} here={tool.id} />)}</div>
     </section>
   );
   const more = (small.length > 0 || unknown.length > 0) && (
     <section aria-label="More figures">
       <h2 class="unseen">More figures</h2>
-      {small.length > 0 && <div class="tiles small">{small.map((m) => <LinkedTile key={m.id} m={m} s={s} root={root} here={tool.id} small />)}</div>}
+      {small.length > 0 && <div class="tiles small">{small.map((m) => <LinkedTile key={m.id} m={m} report={r} s={s} root={root} here={tool.id} small />)}</div>}
       {unknown.length > 0 && <Unknown metrics={unknown} />}
     </section>
   );
