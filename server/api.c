@@ -22,18 +22,6 @@ static void key_str(struct xp_json *j, const char *key, const char *value)
         xp_json_null(j);
 }
 
-static void key_i64(struct xp_json *j, const char *key, int64_t value)
-{
-    xp_json_key(j, key);
-    xp_json_i64(j, value);
-}
-
-static void key_bool(struct xp_json *j, const char *key, bool value)
-{
-    xp_json_key(j, key);
-    xp_json_bool(j, value);
-}
-
 /* --- projects --- */
 
 static const char *right_name(enum right right)
@@ -87,7 +75,7 @@ void api_me(struct ask *ask)
     key_str(&j, "name", who_name(who));
     key_str(&j, "email", who->email[0] ? who->email : NULL);
     key_str(&j, "auth", gate_mode_name(ask->app->gate));
-    key_bool(&j, "login", gate_has_login(ask->app->gate));
+    xp_json_key_bool(&j, "login", gate_has_login(ask->app->gate));
     xp_json_obj_end(&j);
     ask_json(ask, &body);
 }
@@ -118,7 +106,7 @@ static void write_run(struct xp_json *j, const struct run *r)
     xp_json_obj(j);
     key_str(j, "run", r->name);
     write_captured(j, r);
-    key_i64(j, "hosts", (int64_t)r->n_hosts);
+    xp_json_key_i64(j, "hosts", (int64_t)r->n_hosts);
     xp_json_key(j, "bytes");
     xp_json_u64(j, r->bytes);
     key_str(j, "state", run_state(r));
@@ -133,8 +121,8 @@ static void write_joins(struct xp_json *j, const struct run_page *page)
     for (size_t i = 0; i < page->n_joins; i++) {
         xp_json_obj(j);
         key_str(j, "run", page->joins[i].name);
-        key_i64(j, "hosts", (int64_t)page->joins[i].n_hosts);
-        key_i64(j, "span_ms", page->joins[i].span_ms);
+        xp_json_key_i64(j, "hosts", (int64_t)page->joins[i].n_hosts);
+        xp_json_key_i64(j, "span_ms", page->joins[i].span_ms);
         xp_json_obj_end(j);
     }
     xp_json_arr_end(j);
@@ -151,8 +139,8 @@ static void write_page(struct xp_json *j, const char *location, const struct run
     for (size_t i = 0; i < page->n_empty; i++)
         write_run(j, page->empty[i]);
     xp_json_arr_end(j);
-    key_i64(j, "total", (int64_t)page->total);
-    key_bool(j, "total_exact", page->total_exact);
+    xp_json_key_i64(j, "total", (int64_t)page->total);
+    xp_json_key_bool(j, "total_exact", page->total_exact);
     key_str(j, "next", page->next);
     write_joins(j, page);
     key_str(j, "cut", page->cut);
@@ -233,8 +221,8 @@ static void write_host(struct xp_json *j, const struct run_host *h, const char *
     key_str(j, "host", h->name);
     xp_json_key(j, "bytes");
     xp_json_u64(j, h->size);
-    key_bool(j, "compressed", h->gz);
-    key_i64(j, "modified_ms", h->mtime_ms);
+    xp_json_key_bool(j, "compressed", h->gz);
+    xp_json_key_i64(j, "modified_ms", h->mtime_ms);
     key_str(j, "state", why ? "unreadable" : "ready");
     key_str(j, "note", why ? why : "");
     xp_json_obj_end(j);
@@ -450,26 +438,26 @@ static void write_shard_stats(struct xp_json *j, struct shard *shard)
 {
     struct shard_stats st;
     shard_stats(shard, &st);
-    key_i64(j, "budget_bytes", (int64_t)st.budget);
-    key_i64(j, "profile_bytes", (int64_t)st.bytes);
-    key_i64(j, "parts", (int64_t)st.parts);
-    key_i64(j, "pinned", (int64_t)st.pinned);
-    key_i64(j, "hits", (int64_t)st.hits);
-    key_i64(j, "loads", (int64_t)st.loads);
-    key_i64(j, "evictions", (int64_t)st.evictions);
-    key_i64(j, "refused", (int64_t)st.refused);
-    key_i64(j, "cancelled", (int64_t)st.cancelled);
-    key_i64(j, "known", (int64_t)st.known);
+    xp_json_key_i64(j, "budget_bytes", (int64_t)st.budget);
+    xp_json_key_i64(j, "profile_bytes", (int64_t)st.bytes);
+    xp_json_key_i64(j, "parts", (int64_t)st.parts);
+    xp_json_key_i64(j, "pinned", (int64_t)st.pinned);
+    xp_json_key_i64(j, "hits", (int64_t)st.hits);
+    xp_json_key_i64(j, "loads", (int64_t)st.loads);
+    xp_json_key_i64(j, "evictions", (int64_t)st.evictions);
+    xp_json_key_i64(j, "refused", (int64_t)st.refused);
+    xp_json_key_i64(j, "cancelled", (int64_t)st.cancelled);
+    xp_json_key_i64(j, "known", (int64_t)st.known);
 }
 
 static void write_upstream_stats(struct xp_json *j, struct upstream *upstream)
 {
     struct upstream_stats st;
     upstream_stats(upstream, &st);
-    key_i64(j, "shards", (int64_t)st.members);
-    key_i64(j, "asks", (int64_t)st.asks);
-    key_i64(j, "retries", (int64_t)st.retries);
-    key_i64(j, "failed", (int64_t)st.failed);
+    xp_json_key_i64(j, "shards", (int64_t)st.members);
+    xp_json_key_i64(j, "asks", (int64_t)st.asks);
+    xp_json_key_i64(j, "retries", (int64_t)st.retries);
+    xp_json_key_i64(j, "failed", (int64_t)st.failed);
 }
 
 void api_status(struct ask *ask)
@@ -484,8 +472,8 @@ void api_status(struct ask *ask)
     key_str(&j, "version", ask->app->version);
     key_str(&j, "role", ask->app->upstream ? "frontend" : "all");
     key_str(&j, "location", ask->project->location);
-    key_i64(&j, "uptime_ms", (int64_t)((xp_now_ns() - ask->app->started_ns) / 1000000));
-    key_i64(&j, "resident_bytes", (int64_t)metrics_resident_bytes());
+    xp_json_key_i64(&j, "uptime_ms", (int64_t)((xp_now_ns() - ask->app->started_ns) / 1000000));
+    xp_json_key_i64(&j, "resident_bytes", (int64_t)metrics_resident_bytes());
     if (ask->app->upstream)
         write_upstream_stats(&j, ask->app->upstream);
     else
