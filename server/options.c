@@ -345,6 +345,11 @@ static bool check(const struct options *o)
     return check_role(o) && check_auth(o);
 }
 
+static const char *in_full(const char *arg)
+{
+    return strcmp(arg, "-h") == 0 ? "--help" : arg;
+}
+
 enum options_result options_parse(int argc, char **argv, const char *version, struct options *o)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -365,7 +370,7 @@ enum options_result options_parse(int argc, char **argv, const char *version, st
         o->role = ROLE_SHARD, o->port = 8792;
 
     for (int i = o->role == ROLE_ALL ? 1 : 2; i < argc; i++) {
-        const char *arg = strcmp(argv[i], "-h") == 0 ? "--help" : argv[i], *eq = strchr(arg, '=');
+        const char *arg = in_full(argv[i]), *eq = strchr(arg, '=');
         if (strncmp(arg, "--", 2) != 0) {
             if (arg[0] == '-' && arg[1])
                 return wrong("%s is not an option; options begin with --%s", arg, ""),
