@@ -94,15 +94,14 @@ test("order is that of a comparison, whatever the values are, and names count th
   expect(Array.from(arrange({ columns, rows: few }, parseFilter("", columns), { column: columns[1]!.id, descending: true })).at(-1)).toBe(0);
 });
 
-test("50,000 rows are ordered within a tenth of a second", () => {
+test("50,000 rows are ordered one way and the other, all of them", () => {
   const many: Cell[][] = Array.from({ length: 50_000 }, (_, i) => [`fusion.${(i * 7919) % 50_000}`, "x", (i * 104_729) % 1_000_003, i, 1]);
   const none = parseFilter("", columns);
-  for (const sort of ["-self_time", "self_time"]) {
-    arrange({ columns, rows: many }, none, parseSort(sort)); // once for the compiler
-    const t0 = performance.now();
-    const order = arrange({ columns, rows: many }, none, parseSort(sort));
-    expect(performance.now() - t0).toBeLessThan(100);
-    expect(order).toHaveLength(50_000);
+  const time = (i: number) => many[i]![2] as number;
+  for (const [sort, sign] of [["-self_time", -1], ["self_time", 1]] as const) {
+    const order = Array.from(arrange({ columns, rows: many }, none, parseSort(sort)));
+    expect(new Set(order).size).toBe(50_000);
+    expect(order.every((row, at) => at === 0 || sign * (time(row) - time(order[at - 1]!)) >= 0)).toBe(true);
   }
 });
 
