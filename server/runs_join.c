@@ -88,14 +88,14 @@ static const struct run *joined(const char *name, const struct run *const *parts
 static enum xp_status get_parts(struct run_index *ri, struct xp_span name, const struct run **parts,
                                 size_t *n, struct xp_error *err)
 {
-    while (name.p) {
+    do {
         if (*n == RUN_JOIN_MAX)
             return xp_fail(err, XP_BAD_REQUEST, 0, "at most %d runs are joined", RUN_JOIN_MAX);
         XP_TRY(run_index_get(ri, next_part(&name), &parts[*n], err));
         (*n)++;
         for (size_t i = 0; i + 1 < *n; i++)
             XP_TRY(fits(parts[i], parts[*n - 1], err));
-    }
+    } while (name.p);
     return XP_OK;
 }
 
