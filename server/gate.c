@@ -583,7 +583,7 @@ static enum xp_status set_oidc(struct gate *g, const struct options *o, struct x
         XP_TRY(
             gate_read_secret("--oidc-client-secret-file", o->oidc_client_secret, g->secret, err));
     if (o->cookie_key)
-        XP_TRY(xp_keyring_open(o->cookie_key, &g->cookies, err));
+        XP_TRY(options_blame("cookie-key", xp_keyring_open(o->cookie_key, &g->cookies, err), err));
     else
         g->cookies = xp_keyring_random();
     return open_provider(g, NULL, err);

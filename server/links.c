@@ -8,6 +8,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/json_out.h"
 #include "server/audit.h"
+#include "server/options.h"
 
 #define DAY_S 86400
 #define DEFAULT_DAYS 7
@@ -28,9 +29,12 @@ enum xp_status links_new(const struct links_config *config, struct links **out,
 {
     struct links *l = calloc(1, sizeof *l);
     XP_ASSERT(l);
-    enum xp_status status = xp_keyring_open(config->keys, &l->keys, err);
+    enum xp_status status =
+        options_blame("link-keys", xp_keyring_open(config->keys, &l->keys, err), err);
     if (status == XP_OK)
-        status = linkstore_open(config->state, config->bucket, LINKSTORE_LOOK_MS, &l->store, err);
+        status = options_blame(
+            "state",
+            linkstore_open(config->state, config->bucket, LINKSTORE_LOOK_MS, &l->store, err), err);
     if (status != XP_OK) {
         links_free(l);
         return status;

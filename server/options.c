@@ -260,6 +260,14 @@ static const struct option *find(const char *name, size_t n)
     return NULL;
 }
 
+enum xp_status options_blame(const char *option, enum xp_status status, struct xp_error *err)
+{
+    struct xp_error why = *err;
+    if (status != XP_OK)
+        xp_fail(err, why.status, why.offset, "--%s: %.200s", option, why.text);
+    return status;
+}
+
 bool options_is_loopback(const char *host)
 {
     return !strncmp(host, "127.", 4) || !strcmp(host, "::1") || !strcmp(host, "localhost");

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/status.h"
+
 #define OPTIONS_HOSTS_MAX 16
 
 /* What this process is: everything, or one half of it. */
@@ -70,6 +72,9 @@ struct options_row {
 };
 bool options_row_at(size_t i, struct options_row *row); /* false past the end */
 bool options_row_named(const char *name, size_t n, struct options_row *row);
+
+/* Puts the option that an error is about before its sentence; returns status. */
+enum xp_status options_blame(const char *option, enum xp_status status, struct xp_error *err);
 
 /* Whether an address to listen on can be reached from this machine only. */
 bool options_is_loopback(const char *host);

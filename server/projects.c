@@ -189,8 +189,8 @@ static enum xp_status box_new(struct projects *ps, struct table_row *row, bool e
     struct xp_error why = {0};
 
     if (shelf_open(ps, row, &shelf, &why) != XP_OK)
-        return xp_fail(err, why.status, 0, "%s%s%s%.180s", everyone ? "" : "project \"",
-                       everyone ? "" : row->name, everyone ? "" : "\": ", why.text);
+        return xp_fail(err, why.status, 0, "%s%s%s%.180s", everyone ? "--logdir" : "project \"",
+                       everyone ? "" : row->name, everyone ? ": " : "\": ", why.text);
     struct box *b = must(calloc(1, sizeof *b));
     atomic_init(&b->refs, 1);
     b->shelf = shelf;

@@ -120,7 +120,7 @@ static int help(void)
          "  --peak K=V      a peak of the device: flops=9.18e14 or hbm=1.6e12, a second and core\n"
          "  --steps A-B     a report of these steps only, or of one: --steps 12\n"
          "  --t0 PS --t1 PS a report of this time only: picoseconds of the session\n"
-         "  --run RUN       this run (the newest)\n"
+         "  --run RUN       this run (the newest, which stderr names)\n"
          "  --host HOST     this host (all); may be repeated\n"
          "  name=value      a parameter of the tool, e.g. module_name=jit_step(12); of any\n"
          "                  report: limit=N sort=COLUMN (or -COLUMN) filter=TEXT\n");
@@ -358,6 +358,8 @@ static enum xp_status find_run(const struct query *q, struct run_index *runs,
     if (q->run)
         return run_index_get(runs, xp_span_str(q->run), run, err);
     XP_TRY(run_index_list(runs, (struct xp_span){0}, (struct xp_span){0}, 1, &page, err));
+    if (page.n && page.total > 1)
+        say("run \"%s\", the newest of %zu: --run takes another", page.runs[0]->name, page.total);
     if (page.n)
         *run = run_ref(page.runs[0]);
     else

@@ -30,7 +30,7 @@ enum xp_status shard_role_new(const struct options *o, const char *version,
     struct projects_config config = {o->logdir, o->projects, NULL, NULL};
     enum xp_status status = projects_new(&config, &r->projects, err);
     if (status == XP_OK && o->rpc_key)
-        status = xp_keyring_open(o->rpc_key, &r->keys, err);
+        status = options_blame("rpc-key", xp_keyring_open(o->rpc_key, &r->keys, err), err);
     if (status == XP_OK)
         status = upstream_new(&(struct upstream_config){NULL, r->keys}, &r->peers, err);
     if (status != XP_OK) {

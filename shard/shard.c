@@ -682,6 +682,14 @@ static size_t ahead(const struct call *c)
     return c->tool && c->tool->glance ? GLANCES_AHEAD : HOSTS_AHEAD;
 }
 
+/* A file without a byte is an XSpace without planes, as XProf has it; to a report it is no host. */
+static enum xp_status ask_for(struct call *c, size_t i, struct xp_error *err)
+{
+    if (c->keys[i].size == 0 && is_report(c))
+        return xp_fail(err, XP_CORRUPT, 0, "the file is empty");
+    return cache_get(c->shard->cache, &c->keys[i], &c->handles[i], err);
+}
+
 /* Asks for the objects to be looked at next; false: the call is over. */
 static bool open_some(struct call *c)
 {
@@ -690,7 +698,7 @@ static bool open_some(struct call *c)
     struct xp_error err = {0};
     for (; c->opened < end; c->opened++) {
         size_t i = c->list[c->opened];
-        enum xp_status status = cache_get(c->shard->cache, &c->keys[i], &c->handles[i], &err);
+        enum xp_status status = ask_for(c, i, &err);
         if (status != XP_OK && may_miss(c, status)) {
             c->sources[i].missing = err;
             c->sources[i].missing.status = status;

@@ -45,6 +45,19 @@ def test_a_missing_certificate_is_named(tmp_path):
             word='c.pem')
 
 
+def test_a_wrong_path_is_named_with_its_flag(tmp_path):
+    none, keys, short = tmp_path / 'none', tmp_path / 'keys', tmp_path / 'short'
+    keys.write_text('0123456789abcdef0123456789abcdef\n')
+    short.write_text('0123\n')
+    common = ('--logdir', tmp_path, '--port', '0')
+    refused(*common, '--link-keys', none, '--state', tmp_path, word='--link-keys: cannot open "%s"' % none)
+    refused(*common, '--link-keys', short, '--state', tmp_path, word='--link-keys: a key is shorter')
+    refused(*common, '--link-keys', keys, '--state', none, word='--state: cannot open')
+    refused('shard', *common, '--rpc-key', none, word='--rpc-key: cannot open')
+    refused('frontend', *common, '--shards', '127.0.0.1:1', '--rpc-key', none, word='--rpc-key: cannot open')
+    refused('--logdir', none, '--port', '0', word='--logdir: cannot open')
+
+
 def test_a_port_in_use_is_named(tmp_path):
     with socket.socket() as s:
         s.bind(('127.0.0.1', 0))

@@ -163,12 +163,13 @@ def test_one_file_and_a_folder_are_sources(logs, tmp_path):
 def test_the_newest_run_is_taken_and_hosts_are_chosen(make, tmp_path):
     root = make('2026_01_01_10_00_00', '--steps', '2', root=tmp_path)
     make('2026_01_02_10_00_00', '--steps', '4', '--hosts', '3', root=tmp_path)
-    new = ok(root, 'hlo_stats')
+    code, new, said = query(root, 'hlo_stats')
+    assert code == 0 and said == b'xprofd: run "2026_01_02_10_00_00", the newest of 2: --run takes another\n'
     assert new == ok(root, 'hlo_stats', '--run', '2026_01_02_10_00_00')
     assert new != ok(root, 'hlo_stats', '--run', '2026_01_01_10_00_00')
 
     def occurrences(*hosts):
-        answer = json.loads(ok(root, 'framework_op_stats', *(x for h in hosts for x in ('--host', h))))[1]
+        answer = json.loads(ok(root, 'framework_op_stats', '--run', '2026_01_02_10_00_00', *(x for h in hosts for x in ('--host', h))))[1]
         at = [c['id'] for c in answer['cols']].index('occurrences')
         return sum(row['c'][at]['v'] for row in answer['rows'])
     one, two = occurrences('host-0'), occurrences('host-0', 'host-2')

@@ -50,6 +50,8 @@ def root(tmp_path_factory):
         (folder / run).mkdir(exist_ok=True)
         (folder / run / (host + '.xplane.pb')).write_bytes(data)
     put('nothing', b'')
+    put('one_empty', xspace.plane('/host:CPU', ['train'], {'main': [(0, 0, 10, 'a')]}))
+    put('one_empty', b'', 'zero')
     put('host_only', xspace.plane('/host:CPU', ['train'], {'main': [(0, 0, 10, 'a')]}))
     put('unknown_planes', xspace.plane('/device:QUANTUM:0', ['op'], {'Qubits': [(0, 0, 10, 'a')]}))
     put('no_steps', xspace.plane('/device:TPU:0', ['fusion.1'], {'XLA Ops': [(0, 0, 10, 'a'), (0, 20, 10, 'a')]}))
@@ -137,7 +139,11 @@ def test_a_module_that_cannot_be_read_is_listed_and_named(served):
 def test_an_empty_file_is_an_answer_or_a_sentence(served):
     for tool in TOOLS:
         r = served.api('report', run='nothing', tool=tool)
-        assert r.status in (200, 404, 422), (tool, r)
+        assert r.status == 422 and r.json()['detail'] == 'the file is empty', (tool, r)
+        doc = report(served, 'one_empty', tool)
+        assert doc['hosts'] == ['host-0'], (tool, doc)
+        assert [(h['host'], h['code'], h['detail']) for h in doc['missing_hosts']] == [
+            ('zero', 'corrupt_profile', 'the file is empty')]
 
 
 @needs_data
@@ -162,7 +168,9 @@ def test_what_is_alive_at_a_moment_adds_up_to_what_is_in_use_then(served):
         for m in rows(doc, 'moment'):
             alive = [row['total'] for row in rows(doc, 'live') if row['allocator'] == m['allocator']]
             assert sum(alive) == (m['used'] or 0), (at, m)
-    assert served.api('report', run='train_v5e', tool='memory_profile', at='noon').status == 400
+    for tool, bad in (('memory_profile', {'at': 'noon'}), ('memory_profile', {'allocator': 'no such'}), ('memory_viewer', {'memory_space': 'HBM'})):
+        r = served.api('report', run='train_v5e', tool=tool, **bad)
+        assert r.status == 400 and list(bad)[0] + '=' in json.loads(r.body)['detail'], (tool, bad, r)
 
 
 @needs_data

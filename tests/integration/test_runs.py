@@ -64,6 +64,7 @@ def test_an_empty_directory_says_what_was_read_found_and_expected(start, tmp_pat
     assert answer['empty']['reason'] == 'other_files'
     assert 'plugins/profile/' in answer['empty']['expected']
     assert d.compat('runs').json() == []
+    assert wait_for(lambda: [t for t in d.lines if 'found 1 file' in t and 'expected ' in t and 'plugins/profile/' in t]), d.lines
 
 
 def test_runs_are_paged_searchable_and_newest_first(start, make, tmp_path):
