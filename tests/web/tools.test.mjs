@@ -439,8 +439,10 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
 
   test("two runs are compared from the list, and the op that got slower is the first row", async () => {
     const slower = (q) => (q.get("run") === PLAIN ? 1 : 0);
+    const marked = new Set();
     const { page, check, close } = await openWith((q) => {
       const r = everything({ tool: q.get("tool") });
+      if (q.get("step_marker") === "jit_train") marked.add(`${q.get("tool")} ${q.get("run")}`);
       if (slower(q)) r.metrics.find((m) => m.id === "step_time_mean").value = 15e9;
       if (q.get("tool") === "memory_viewer") return { ...r, tables: [bufferTable(9, (i) => (slower(q) && i === 7 ? 2 : 1), (i) => `fusion.${i + 100 * slower(q)}{0}`)] };
       return { ...r, missing_hosts: [], tables: [opTable(30, (i) => (slower(q) && i === 7 ? 2 : 1), (i) => `fusion.${i + 100 * slower(q)}`)] };
@@ -453,8 +455,10 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     await page.click(".compare-bar a");
     await page.waitForSelector(".waterfall");
     assert.match(new URL(page.url()).pathname, /\/compare$/);
-    await page.goto(`${base}compare?a=${other}&b=${PLAIN}`);
+    await page.goto(`${base}compare?a=${other}&b=${PLAIN}&step_marker=jit_train`);
     await page.waitForSelector(".waterfall");
+    for (const tool of ["overview_page", "hlo_stats", "smart_suggestion"])
+      for (const run of [other, PLAIN]) await waitFor(`${tool} of ${run} by the chosen steps`, () => marked.has(`${tool} ${run}`));
     assert.match(await page.locator(".verdict").innerText(), /B is slower: a step takes 15\.00 ms instead of 12\.35 ms \(\+21\.5 %\)/);
     assert.match(await page.locator(".data tbody tr").first().innerText(), /fusion\.107[\s\S]*same/);
     assert.match(await page.locator('[data-metric="step_time_mean"] .delta').innerText(), /\+2\.654 ms \(\+21\.5 %\)[\s\S]*worse/);

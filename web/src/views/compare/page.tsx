@@ -86,11 +86,18 @@ function Pickers({ a, b, runs }: { a: string; b: string; runs: readonly string[]
   );
 }
 
+/** What a step is, where the address says so: of both runs. */
+function stepsOf(search: URLSearchParams): Record<string, string> {
+  const marker = search.get("step_marker");
+  return marker ? { step_marker: marker } : {};
+}
+
 function Both({ api, a, b, search }: { api: Api; a: string; b: string; search: URLSearchParams }) {
-  const overviewA = useReport(api, { run: a, tool: "overview_page" });
-  const overviewB = useReport(api, { run: b, tool: "overview_page" });
-  const opsA = useReport(api, { run: a, tool: "hlo_stats", limit: OPS });
-  const opsB = useReport(api, { run: b, tool: "hlo_stats", limit: OPS });
+  const marker = stepsOf(search);
+  const overviewA = useReport(api, { run: a, tool: "overview_page", ...marker });
+  const overviewB = useReport(api, { run: b, tool: "overview_page", ...marker });
+  const opsA = useReport(api, { run: a, tool: "hlo_stats", limit: OPS, ...marker });
+  const opsB = useReport(api, { run: b, tool: "hlo_stats", limit: OPS, ...marker });
   const failed = [overviewA, overviewB].find((x) => x.problem.value);
   if (failed) return <ProblemPanel problem={failed.problem.value!} retry={failed.retry} />;
   const [ra, rb, oa, ob] = [overviewA, overviewB, opsA, opsB].map((x) => x.report.value);
@@ -200,7 +207,7 @@ function Explained({ a, b, ra, rb, oa, ob, search }: { a: string; b: string; ra:
             <Pairs table={table} pairs={pairs} a={a} b={b} search={search} />
           </>
         )}
-      <Findings a={a} b={b} />
+      <Findings a={a} b={b} marker={stepsOf(search)} />
       <Memory a={a} b={b} />
       <BuffersPart a={a} b={b} search={search} />
       <Tiles ra={ra} rb={rb} second />
@@ -227,10 +234,10 @@ function Sums({ pairs, basis, totalA, totalB }: { pairs: readonly Pair[]; basis:
 }
 
 /** The weak points of both, and what became of them. They come apart from the page, and their absence takes nothing from it. */
-function Findings({ a, b }: { a: string; b: string }) {
+function Findings({ a, b, marker }: { a: string; b: string; marker: Record<string, string> }) {
   const { root } = here.value;
   const api = useMemo(() => new Api(root), [root]);
-  const [x, y] = [useReport(api, { run: a, tool: "smart_suggestion" }), useReport(api, { run: b, tool: "smart_suggestion" })];
+  const [x, y] = [useReport(api, { run: a, tool: "smart_suggestion", ...marker }), useReport(api, { run: b, tool: "smart_suggestion", ...marker })];
   const [ra, rb] = [x.report.value, y.report.value];
   const list = useMemo(() => (ra && rb ? findingPairs(ra, rb) : []), [ra, rb]);
   if (list.length === 0) return null;
