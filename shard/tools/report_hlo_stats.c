@@ -47,6 +47,9 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     report_table_groups(r, &v, OPS_BY_CATEGORY);
     report_table_groups(r, &v, OPS_BY_LAYER);
     report_table_groups(r, &v, OPS_BY_SOURCE);
+    report_table_groups(r, &v, OPS_BY_REPLICA_GROUP);
+    report_table_groups(r, &v, OPS_BY_REMAT);
+    report_table_groups(r, &v, OPS_BY_OUTSIDE);
     report_remarks(r, &f);
     return XP_OK;
 }

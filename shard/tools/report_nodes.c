@@ -97,7 +97,10 @@ void op_nodes_add(struct op_nodes *t, uint32_t at, const struct op_metrics *m)
     bool inside = op_kind_of(m->category) & OP_KIND_INNER;
     for (int depth = 0; !t->failed && depth < 2 * DEPTH_MAX; depth++) {
         struct op_node *n = node_of(t, at);
-        n->op = n->ops++ ? NULL : m;
+        if (op_is_idle(m))
+            n->idle = at > 0;
+        else
+            n->op = n->ops++ ? NULL : m;
         n->self_ps += m->self_ps;
         n->occurrences += m->occurrences;
         if (!inside) {
@@ -111,13 +114,80 @@ void op_nodes_add(struct op_nodes *t, uint32_t at, const struct op_metrics *m)
     }
 }
 
+/* --- the most of it --- */
+
+static int by_parent_and_time(const void *a, const void *b)
+{
+    const struct op_node *x = *(struct op_node *const *)a, *y = *(struct op_node *const *)b;
+    if (x->parent != y->parent)
+        return x->parent < y->parent ? -1 : 1;
+    if (x->self_ps != y->self_ps)
+        return x->self_ps > y->self_ps ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+/* keep[i] of nodes that are among the first of their parent's children. */
+static void mark_top(const struct op_nodes *t, uint32_t percent, struct op_node **sorted,
+                     uint32_t *keep)
+{
+    const struct op_node *first = node_of(t, 0);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i + 1 < t->v.n; i++) {
+        const struct op_node *n = sorted[i];
+        if (!i || n->parent != sorted[i - 1]->parent)
+            sum = 0;
+        double goal = (double)node_of(t, n->parent)->self_ps * percent / 100;
+        keep[n - first] = (double)sum < goal;
+        sum += n->self_ps;
+    }
+}
+
+/* keep[i] becomes the node's new place. */
+static uint32_t drop_others(struct op_nodes *t, uint32_t *keep, uint64_t *ps)
+{
+    uint32_t n = 1, all = (uint32_t)t->v.n;
+    keep[0] = 0;
+    for (uint32_t i = 1; i < all; i++) {
+        struct op_node x = *node_of(t, i);
+        bool above = x.parent == 0 || keep[x.parent];
+        if (above && !keep[i])
+            *ps += x.self_ps;
+        keep[i] = above && keep[i] ? n : 0;
+        x.parent = keep[x.parent];
+        if (keep[i])
+            *node_of(t, n++) = x;
+    }
+    t->v.n = n;
+    return all - n;
+}
+
+uint32_t op_nodes_keep_top(struct op_nodes *t, uint32_t percent, uint64_t *ps)
+{
+    *ps = 0;
+    if (t->failed)
+        return 0;
+    struct op_node **sorted = malloc(t->v.n * sizeof *sorted);
+    uint32_t *keep = calloc(t->v.n, sizeof *keep), gone = 0;
+    t->failed = !sorted || !keep;
+    if (!t->failed) {
+        for (uint32_t i = 1; i < t->v.n; i++)
+            sorted[i - 1] = node_of(t, i);
+        qsort(sorted, t->v.n - 1, sizeof *sorted, by_parent_and_time);
+        mark_top(t, percent, sorted, keep);
+        gone = drop_others(t, keep, ps);
+    }
+    free(sorted);
+    free(keep);
+    return gone;
+}
+
 /* --- as a tree --- */
 
 static const struct report_column columns[] = {
     {"self_time", "Self time", "ps", REPORT_COL_NUMBER, true, "of all ops below, over all devices"},
-    {"share", "Share", "fraction", REPORT_COL_NUMBER, true, "self time / self time of all ops"},
+    {"share", "Share", "fraction", REPORT_COL_NUMBER, true, "self time / that of the root"},
     {"wasted", "Wasted", "fraction", REPORT_COL_NUMBER, true,
-     "share x (1 - the larger of FLOP use and HBM use)"},
+     "share x (1 - the larger of FLOP use and HBM use), idle time all of it"},
     {"flop_utilization", "FLOP use", "fraction", REPORT_COL_NUMBER, false,
      "flops / time / peak_flop_rate"},
     {"hbm_utilization", "HBM use", "fraction", REPORT_COL_NUMBER, false,
@@ -153,7 +223,7 @@ static void node(void *ctx, uint64_t i, int64_t *parent, struct xp_span *name,
         c[3] = report_ratio(n->flops, s * t->f->peaks.flops);
     if (n->hbm_bytes > 0)
         c[4] = report_ratio(n->hbm_bytes, s * t->f->peaks.hbm);
-    if (c[1].kind == REPORT_DOUBLE && (c[3].kind || c[4].kind)) {
+    if (c[1].kind == REPORT_DOUBLE && (c[3].kind || c[4].kind || n->idle)) {
         double use = clipped(&c[3]) > clipped(&c[4]) ? clipped(&c[3]) : clipped(&c[4]);
         c[2] = report_of_double(c[1].d * (1 - use));
     }

@@ -21,6 +21,7 @@ struct op_node {
     struct xp_span name;
     uint32_t parent;
     uint32_t ops;
+    bool idle; /* no op: what cores did nothing */
     uint64_t self_ps, occurrences;
     double flops, hbm_bytes, time_ps; /* of ops that have none inside */
     const struct op_metrics *op;      /* the only one below it; NULL: none, or several */
@@ -40,6 +41,10 @@ uint32_t op_nodes_get(struct op_nodes *t, uint32_t parent, struct xp_span name);
 /* "jit(f)/a/b": a chain below parent; the last one. */
 uint32_t op_nodes_path(struct op_nodes *t, uint32_t parent, struct xp_span path);
 void op_nodes_add(struct op_nodes *t, uint32_t at, const struct op_metrics *m);
+/* Of each node's children keeps those of most self time that make up `percent` of it, in the order
+ * they came; how many nodes go, and the time of those whose parent stays. Nothing can be added
+ * after that. */
+uint32_t op_nodes_keep_top(struct op_nodes *t, uint32_t percent, uint64_t *ps);
 /* As the report's tree. */
 void op_nodes_write(struct report *r, struct op_nodes *t, const char *id);
 

@@ -22,10 +22,18 @@ struct xp_span op_short_name(const struct op_metrics *m)
     return s.n && s.p[0] == '%' ? xp_span_of(s.p + 1, s.n - 1) : s;
 }
 
-bool op_is_remat(const struct op_metrics *m)
+uint64_t op_idle_ps(const struct op_db *db)
 {
-    return xp_span_has(before(m->long_name, XP_SPAN_LIT("=")), XP_SPAN_LIT(".remat")) ||
-           xp_span_has(m->provenance, XP_SPAN_LIT("rematted_computation"));
+    return db->total_ps > db->total_op_ps ? db->total_ps - db->total_op_ps : 0;
+}
+
+enum xp_status report_with_idle(const struct tool_args *args, bool *idle, struct xp_error *err)
+{
+    struct xp_span s = {0};
+    *idle = tool_arg(args, "idle", &s) && xp_span_eq(s, XP_SPAN_LIT("1"));
+    if (!s.n || *idle || xp_span_eq(s, XP_SPAN_LIT("0")))
+        return XP_OK;
+    return xp_fail(err, XP_BAD_REQUEST, 0, "idle is 0 or 1");
 }
 
 /* --- rows --- */
@@ -68,6 +76,11 @@ static bool has_inside(const struct op_metrics *m)
     return op_kind_of(m->category) & OP_KIND_INNER;
 }
 
+static struct report_cell above_zero(double v)
+{
+    return v > 0 ? report_of_double(v) : report_none();
+}
+
 void op_use_of(const struct figures *f, const struct op_metrics *m, struct op_use *u)
 {
     double s = (double)m->time_ps / 1e12, flops = figure_flops(m), bytes = figure_hbm_bytes(m);
@@ -92,6 +105,9 @@ void op_use_of(const struct figures *f, const struct op_metrics *m, struct op_us
         roof = u->hbm_use.d;
     if (roof > 0)
         u->roof_use = report_of_double(roof);
+    u->normalized_flop_rate = above_zero(rates.flop_rate * 1e9);
+    u->cmem_read = above_zero(rates.cmem_rd_bw * 1073741824.0);
+    u->cmem_write = above_zero(rates.cmem_wr_bw * 1073741824.0);
     if (strcmp(rates.bound_by, "Unknown") != 0)
         u->bound = report_of_text(xp_span_str(rates.bound_by));
 }
@@ -115,11 +131,17 @@ enum {
     COL_INTENSITY,
     COL_BOUND,
     COL_STALL,
+    COL_NORMALIZED,
+    COL_CMEM_READ,
+    COL_CMEM_WRITE,
+    COL_ENERGY,
     COL_LAYER,
     COL_FRAMEWORK,
     COL_SOURCE,
     COL_LINE,
     COL_REMAT,
+    COL_OUTSIDE,
+    COL_AUTOTUNED,
     COL_CORE,
     COL_PARENT,
     COL_HOST,
@@ -158,6 +180,14 @@ static const struct report_column op_columns[COLUMNS] = {
                    "the resource it uses the largest share of"},
     [COL_STALL] = {"dma_stall", "DMA stall", "fraction", REPORT_COL_NUMBER, false,
                    "time stalled by DMA / time"},
+    [COL_NORMALIZED] = {"normalized_flop_rate", "Normalized FLOP rate", "flop/s", REPORT_COL_NUMBER,
+                        false, "flops / time, counted as flops of the peak's data type"},
+    [COL_CMEM_READ] = {"cmem_read_rate", "CMEM read", "bytes/s", REPORT_COL_NUMBER, false,
+                       "bytes read from CMEM / time"},
+    [COL_CMEM_WRITE] = {"cmem_write_rate", "CMEM write", "bytes/s", REPORT_COL_NUMBER, false,
+                        "bytes written to CMEM / time"},
+    [COL_ENERGY] = {"energy", "Energy", "J", REPORT_COL_NUMBER, true,
+                    "from the supply VDD, over all devices; not every device tells it"},
     [COL_LAYER] = {"layer", "Layer", "", REPORT_COL_TEXT, false,
                    "outermost scope of the framework op that is called layer or block, or has a "
                    "number"},
@@ -167,6 +197,10 @@ static const struct report_column op_columns[COLUMNS] = {
     [COL_LINE] = {"line", "Line", "", REPORT_COL_NUMBER, false, "in the file"},
     [COL_REMAT] = {"rematerialized", "Rematerialized", "", REPORT_COL_BOOL, false,
                    "computed again to save memory"},
+    [COL_OUTSIDE] = {"outside_compilation", "Outside compilation", "", REPORT_COL_BOOL, false,
+                     "handed back to the host's framework"},
+    [COL_AUTOTUNED] = {"autotuned", "Autotuned", "", REPORT_COL_BOOL, false,
+                       "n/a: no profile tells it yet"},
     [COL_CORE] = {"core", "Core", "", REPORT_COL_TEXT, false, "kind of core"},
     [COL_PARENT] = {"parent", "Started by", "", REPORT_COL_TEXT, false,
                     "op of a TensorCore that had it run on a SparseCore"},
@@ -219,12 +253,17 @@ static void op_row(void *ctx, uint64_t i, struct report_cell *c)
     c[COL_BOUND] = u.bound;
     if (m->dma_stall_ps)
         c[COL_STALL] = report_ratio((double)m->dma_stall_ps, (double)m->time_ps);
+    c[COL_NORMALIZED] = u.normalized_flop_rate;
+    c[COL_CMEM_READ] = u.cmem_read;
+    c[COL_CMEM_WRITE] = u.cmem_write;
+    c[COL_ENERGY] = above_zero(m->energy_j);
     c[COL_LAYER] = text_or_none(op_layer_of(m->provenance));
     c[COL_FRAMEWORK] = text_or_none(m->provenance);
     c[COL_SOURCE] = text_or_none(m->source.file);
     if (m->source.file.n && m->source.line >= 0)
         c[COL_LINE] = report_of_i64(m->source.line);
     c[COL_REMAT] = report_of_bool(op_is_remat(m));
+    c[COL_OUTSIDE] = report_of_bool(op_is_outside(m));
     if (m->core_type && m->core_type <= OP_CORE_SPARSE)
         c[COL_CORE] = report_of_text(xp_span_str(cores[m->core_type]));
     if (parent)
@@ -271,6 +310,19 @@ static const struct group_kind {
                        "Source files",
                        {"source", "Source", "", REPORT_COL_TEXT, false,
                         "file that the op comes from"}},
+    [OPS_BY_REPLICA_GROUP] = {"replica_groups",
+                              "Collectives by replica group",
+                              {"replica_group", "Replica group", "", REPORT_COL_TEXT, false,
+                               "who takes part, as the op's text says; n/a: it says nothing, as of "
+                               "the second half of an asynchronous one"}},
+    [OPS_BY_REMAT] = {"rematerialization",
+                      "Rematerialization",
+                      {"computed", "Computed", "", REPORT_COL_TEXT, false,
+                       "again, to save memory, or once"}},
+    [OPS_BY_OUTSIDE] = {"outside_compilation",
+                        "Outside compilation",
+                        {"where", "Where", "", REPORT_COL_TEXT, false,
+                         "handed back to the host's framework, or compiled"}},
 };
 
 static const struct report_column group_columns[GROUP_COLUMNS - 1] = {
@@ -321,11 +373,29 @@ static int by_key(const void *a, const void *b)
     return xp_span_cmp(x->key, y->key);
 }
 
-static struct xp_span key_of(const struct op_metrics *m, enum op_group_by by)
+/* False: the op has none to be told by, and without any other there is nothing to tell. */
+static bool key_of(const struct op_metrics *m, enum op_group_by by, struct xp_span *key)
 {
-    return by == OPS_BY_CATEGORY ? m->category
-           : by == OPS_BY_LAYER  ? op_layer_of(m->provenance)
-                                 : m->source.file;
+    switch (by) {
+    case OPS_BY_LAYER:
+        *key = op_layer_of(m->provenance);
+        return key->n > 0;
+    case OPS_BY_SOURCE:
+        *key = m->source.file;
+        return key->n > 0;
+    case OPS_BY_REPLICA_GROUP:
+        *key = op_replica_groups(m);
+        return key->n > 0;
+    case OPS_BY_REMAT:
+        *key = op_is_remat(m) ? XP_SPAN_LIT("again") : XP_SPAN_LIT("once");
+        return op_is_remat(m);
+    case OPS_BY_OUTSIDE:
+        *key = op_is_outside(m) ? XP_SPAN_LIT("outside") : XP_SPAN_LIT("compiled");
+        return op_is_outside(m);
+    default:
+        *key = m->category;
+        return true;
+    }
 }
 
 static void count_in(struct op_group *g, const struct op_metrics *m)
@@ -341,18 +411,25 @@ static void count_in(struct op_group *g, const struct op_metrics *m)
     g->time_ps += (double)m->time_ps;
 }
 
+static bool is_in_groups(const struct op_row *row, enum op_group_by by)
+{
+    return !row->parent &&
+           (by != OPS_BY_REPLICA_GROUP || figure_is_collective(row->op->category, row->op->name));
+}
+
 /* False: no op has such a key. */
 static bool gather_groups(struct op_view *v, enum op_group_by by, struct keyed *sorted)
 {
     bool any = by == OPS_BY_CATEGORY;
     uint32_t n = 0;
     for (uint32_t i = 0; i < v->n; i++)
-        if (!v->rows[i].parent)
-            sorted[n++] = (struct keyed){key_of(v->rows[i].op, by), v->rows[i].op};
+        if (is_in_groups(&v->rows[i], by)) {
+            any |= key_of(v->rows[i].op, by, &sorted[n].key);
+            sorted[n++].op = v->rows[i].op;
+        }
     qsort(sorted, n, sizeof *sorted, by_key);
     v->ngroups = 0;
     for (uint32_t i = 0; i < n; i++) {
-        any |= sorted[i].key.n > 0;
         if (!v->ngroups || !xp_span_eq(v->groups[v->ngroups - 1].name, sorted[i].key))
             v->groups[v->ngroups++] = (struct op_group){.name = sorted[i].key};
         count_in(&v->groups[v->ngroups - 1], sorted[i].op);

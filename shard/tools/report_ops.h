@@ -6,6 +6,7 @@
 #ifndef SHARD_REPORT_OPS_H
 #define SHARD_REPORT_OPS_H
 
+#include "shard/tools/op_traits.h"
 #include "shard/tools/report_figures.h"
 
 struct op_row {
@@ -24,8 +25,15 @@ struct op_view {
     uint32_t ngains;
 };
 
-/* Ops by category, or by another text. */
-enum op_group_by { OPS_BY_CATEGORY, OPS_BY_LAYER, OPS_BY_SOURCE };
+/* Ops by category, or by another text. By replica group: collectives only. */
+enum op_group_by {
+    OPS_BY_CATEGORY,
+    OPS_BY_LAYER,
+    OPS_BY_SOURCE,
+    OPS_BY_REPLICA_GROUP,
+    OPS_BY_REMAT,
+    OPS_BY_OUTSIDE
+};
 
 struct op_group {
     struct xp_span name; /* empty: of those that have none */
@@ -39,10 +47,14 @@ enum xp_status op_view_open(struct op_view *v, const struct figures *f, const st
 
 /* The op's name without its text: "%fusion.1 = ..." -> fusion.1 */
 struct xp_span op_short_name(const struct op_metrics *m);
-bool op_is_remat(const struct op_metrics *m);
+/* What cores did nothing, of all their time; 0: no such op, or ops take longer than it. */
+uint64_t op_idle_ps(const struct op_db *db);
+
+/* idle=1: time that cores did nothing counts, too; XP_BAD_REQUEST: neither 0 nor 1. */
+enum xp_status report_with_idle(const struct tool_args *args, bool *idle, struct xp_error *err);
 
 void report_table_ops(struct report *r, struct op_view *v);
-/* Nothing is written by layer or by source when no op has one. */
+/* Nothing is written but by category when no op has such a layer, source, ... */
 void report_table_groups(struct report *r, struct op_view *v, enum op_group_by by);
 /* What would be gained at the roof, most first; and the sum of it. */
 void report_table_gains(struct report *r, struct op_view *v);
@@ -53,6 +65,7 @@ struct report_cell op_host_name(const struct figures *f, uint32_t index);
 /* How far an op is from what the device could do. */
 struct op_use {
     struct report_cell flop_rate, flop_use, hbm_rate, hbm_use, intensity, roof_use;
+    struct report_cell normalized_flop_rate, cmem_read, cmem_write;
     struct report_cell bound; /* text */
 };
 void op_use_of(const struct figures *f, const struct op_metrics *m, struct op_use *u);

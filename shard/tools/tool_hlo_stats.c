@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "shard/tools/op_tool.h"
+#include "shard/tools/op_traits.h"
 #include "shard/tools/reports.h"
 
 /* hlo_stats: every op of the device with its times, rates and what bounds it. Ops that ran on
@@ -52,11 +53,6 @@ struct view {
     bool busy;
 };
 
-static bool contains(struct xp_span s, struct xp_span what)
-{
-    return s.n && memmem(s.p, s.n, what.p, what.n);
-}
-
 static struct xp_span before(struct xp_span s, struct xp_span mark)
 {
     const uint8_t *p = s.n ? memmem(s.p, s.n, mark.p, mark.n) : NULL;
@@ -70,21 +66,6 @@ static struct xp_span op_name(struct xp_span expression)
     if (s.n && s.p[0] == '%')
         s = xp_span_of(s.p + 1, s.n - 1);
     return s;
-}
-
-static bool is_remat(const struct op_metrics *m)
-{
-    return contains(before(m->long_name, XP_SPAN_LIT("=")), XP_SPAN_LIT(".remat")) ||
-           contains(m->provenance, XP_SPAN_LIT("rematted_computation"));
-}
-
-/* Ops that XLA hands back to the host's framework. */
-static bool is_outside(const struct op_metrics *m)
-{
-    return xp_span_ends(m->provenance, XP_SPAN_LIT(":XlaSendToHost")) ||
-           xp_span_ends(m->provenance, XP_SPAN_LIT(":XlaRecvFromHost")) ||
-           (contains(m->long_name, XP_SPAN_LIT("send-done")) &&
-            contains(m->long_name, XP_SPAN_LIT("is_host_transfer=true")));
 }
 
 static void write_rates(struct view *v, const struct op_metrics *m)
@@ -133,8 +114,8 @@ static void write_op(struct view *v, const struct op_metrics *m, struct xp_span 
     table_num(t, parent.n ? 0 : v->cumulative * 100);
     table_num(t, op_divide((double)m->dma_stall_ps, (double)m->time_ps));
     write_rates(v, m);
-    table_cstr(t, is_remat(m) ? "Yes" : "No");
-    table_cstr(t, is_outside(m) ? "Yes" : "No");
+    table_cstr(t, op_is_remat(m) ? "Yes" : "No");
+    table_cstr(t, op_is_outside(m) ? "Yes" : "No");
     table_cstr(t, "No");
     op_table_source(t, &m->source);
     table_cstr(t, cores[m->core_type <= OP_CORE_SPARSE ? m->core_type : 0]);
