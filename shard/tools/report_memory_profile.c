@@ -20,7 +20,9 @@ struct live {
 };
 
 struct view {
-    struct memory_pool *pools; /* of all hosts, highest peak first */
+    struct memory_pool *all; /* of all hosts, highest peak first */
+    size_t nall;
+    struct memory_pool *pools; /* those of the allocator that is asked for; else all */
     size_t npools;
     struct memory_run *runs;
     size_t nruns;
@@ -62,7 +64,7 @@ static int64_t used(const struct memory_fact *f)
 
 static void pool_row(void *ctx, uint64_t i, struct report_cell *c)
 {
-    const struct memory_pool *p = &((const struct view *)ctx)->pools[i];
+    const struct memory_pool *p = &((const struct view *)ctx)->all[i];
     const struct memory_fact_allocator *al = p->al;
     c[0] = report_of_text(p->host);
     c[1] = report_of_text(al->name);
@@ -208,8 +210,8 @@ static void fragmented(void *ctx, uint64_t i, struct report_cell *x, struct repo
     y[0] = report_of_double(f->fragmentation);
 }
 
-/* Of the fullest allocator, where it says so at all. */
-static void draw_fragmentation(struct report *r, const struct memory_pool *p)
+/* Of the fullest allocator, where it says so at all; of one that is asked for, also that not. */
+static void draw_fragmentation(struct report *r, const struct memory_pool *p, bool asked)
 {
     static const char *const names[] = {"fragmentation"};
     const struct memory_fact_allocator *al = p->al;
@@ -218,6 +220,10 @@ static void draw_fragmentation(struct report *r, const struct memory_pool *p)
     bool any = false;
     for (size_t i = 0; i < n && !any; i++)
         any = point_at(al, i)->fragmentation > 0;
+    if (!any && asked)
+        report_note(r, REPORT_INFO, "no_fragmentation",
+                    "Allocator %.*s reports no fragmentation of its free memory.",
+                    (int)(al->name.n < 100 ? al->name.n : 100), (const char *)al->name.p);
     if (!any || !title)
         return;
     snprintf(title, 256, "Fragmentation of %.*s, %.*s", (int)(al->name.n < 100 ? al->name.n : 100),
@@ -312,27 +318,26 @@ static enum xp_status gather(struct view *v, struct facts *hosts, size_t n, stru
         return no_memory(err);
     for (size_t i = 0; i < n; i++) {
         XP_TRY(memory_live_read(&hosts[i], a, &m[i], err));
-        v->npools += m[i].facts.nallocators;
+        v->nall += m[i].facts.nallocators;
         v->nruns += m[i].facts.nmodules;
         for (size_t k = 0; k < m[i].facts.nallocators; k++)
             nlive += m[i].pools[k].nrows;
     }
-    v->pools = xp_arena_alloc(a, (v->npools + 1) * sizeof *v->pools);
+    v->all = xp_arena_alloc(a, (v->nall + 1) * sizeof *v->all);
     v->live = xp_arena_alloc(a, (nlive + 1) * sizeof *v->live);
     v->runs = xp_arena_alloc(a, (v->nruns + 1) * sizeof *v->runs);
-    if (!v->pools || !v->live || !v->runs)
+    if (!v->all || !v->live || !v->runs)
         return no_memory(err);
-    v->npools = v->nruns = 0;
+    v->nall = v->nruns = 0;
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < m[i].facts.nallocators; k++)
-            v->pools[v->npools++] = (struct memory_pool){hosts[i].host, &m[i].facts.allocators[k],
-                                                         &m[i].pools[k], &m[i]};
+            v->all[v->nall++] = (struct memory_pool){hosts[i].host, &m[i].facts.allocators[k],
+                                                     &m[i].pools[k], &m[i]};
         for (size_t k = 0; k < m[i].facts.nmodules; k++)
             v->runs[v->nruns++] = (struct memory_run){hosts[i].host, &m[i].facts.modules[k]};
     }
-    if (v->npools)
-        qsort(v->pools, v->npools, sizeof *v->pools, by_peak);
-    gather_rows(v);
+    if (v->nall)
+        qsort(v->all, v->nall, sizeof *v->all, by_peak);
     return XP_OK;
 }
 
@@ -343,6 +348,7 @@ static void metrics(struct report *r, const struct view *v)
         report_na(r, "capacity_memory", NO_EVENTS);
         report_na(r, "memory_events", NO_EVENTS);
         report_na(r, "growth_per_step", NO_EVENTS);
+        report_memory_none(r);
         return;
     }
     const struct memory_pool *top = &v->pools[0], *low = &v->pools[v->npools - 1];
@@ -396,9 +402,11 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     XP_TRY(memory_live_at(args, &asked, &at_ps, err));
     XP_TRY(facts_open(merged, r->a, &hosts, &n, err));
     XP_TRY(gather(&v, hosts, n, r->a, err));
+    XP_TRY(report_memory_choose(args, v.all, v.nall, r->a, &v.pools, &v.npools, err));
+    gather_rows(&v);
     metrics(r, &v);
     verdict(r, &v);
-    table(r, "allocators", "Allocators", "peak", COLUMNS(pool_columns), v.npools, pool_row, &v);
+    table(r, "allocators", "Allocators", "peak", COLUMNS(pool_columns), v.nall, pool_row, &v);
     if (asked)
         table(r, "moment", "In use then", "used", COLUMNS(moment_columns), v.npools, moment_row,
               &v);
@@ -407,7 +415,8 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     draw(r, &v);
     if (v.npools) {
         report_memory_growth(r, v.pools, v.npools);
-        draw_fragmentation(r, &v.pools[0]);
+        draw_fragmentation(r, &v.pools[0], v.npools < v.nall);
+        report_memory_flat(r, v.pools, v.npools);
     }
     table(r, "runs", "Programs that ran", NULL, COLUMNS(run_columns), v.nruns, run_row, &v);
     report_link(r, "live", "first_begin_ps");

@@ -11,21 +11,9 @@
     "the module has no buffer assignment in the profile: it comes with programs that were "        \
     "compiled for a device"
 #define TEXT_MAX 4096
+#define STACK_MAX 1000 /* bytes; more innermost frames than anybody reads in a table */
 
 /* --- a host --- */
-
-static int64_t memory_space(const struct tool_args *args)
-{
-    struct xp_span s = {0};
-    int64_t v = 0;
-    tool_arg(args, "memory_space", &s);
-    for (size_t i = 0; i < s.n && s.n <= 9; i++) {
-        if (s.p[i] < '0' || s.p[i] > '9')
-            return 0;
-        v = v * 10 + s.p[i] - '0';
-    }
-    return v;
-}
 
 static void put_shape(struct facts_out *f, const struct hlo_module *m, uint32_t shape)
 {
@@ -37,6 +25,41 @@ static void put_shape(struct facts_out *f, const struct hlo_module *m, uint32_t 
     xp_buf_fini(&b);
 }
 
+/* Whole lines of it. */
+static struct xp_span first_frames(struct xp_span stack)
+{
+    if (stack.n <= STACK_MAX)
+        return stack;
+    size_t n = STACK_MAX;
+    while (n && stack.p[n] != '\n')
+        n--;
+    return xp_span_of(stack.p, n);
+}
+
+/* "file:line", of the instruction or else of the innermost frame, and all frames. */
+static void put_source(struct facts_out *f, const struct hlo_module *m, const struct hlo_meta *meta)
+{
+    struct xp_buf source, stack;
+    xp_buf_init(&source, TEXT_MAX);
+    xp_buf_init(&stack, 2 * TEXT_MAX);
+    hlo_stack_text(m, meta->stack_frame_id, &stack);
+    struct xp_span frames = first_frames(xp_buf_all(&stack));
+    if (meta->source_file.n && meta->source_line) {
+        xp_buf_fmt(&source, "%.*s:%d", (int)meta->source_file.n, (const char *)meta->source_file.p,
+                   (int)meta->source_line);
+    } else if (frames.n && frames.p[0] != ':') { /* file:line:column */
+        const uint8_t *end = memchr(frames.p, '\n', frames.n);
+        size_t n = end ? (size_t)(end - frames.p) : frames.n;
+        while (n && frames.p[n - 1] != ':')
+            n--;
+        xp_buf_span(&source, xp_span_of(frames.p, n ? n - 1 : 0));
+    }
+    facts_text(f, xp_buf_all(&source));
+    facts_text(f, frames);
+    xp_buf_fini(&source);
+    xp_buf_fini(&stack);
+}
+
 static void put_object(struct facts_out *f, const struct memory_view *v,
                        const struct memory_object *o)
 {
@@ -44,9 +67,8 @@ static void put_object(struct facts_out *f, const struct memory_view *v,
     const struct hlo_instr *in = NULL;
     const struct memory_buffer *b = NULL;
     struct hlo_meta meta = {0};
-    struct xp_buf name, source;
+    struct xp_buf name;
     xp_buf_init(&name, TEXT_MAX);
-    xp_buf_init(&source, TEXT_MAX);
     if (o->buffer != HLO_NONE) {
         b = &v->buffers[o->buffer];
         in = hlo_instr_at(m, m->buffers[o->buffer].instr);
@@ -54,9 +76,6 @@ static void put_object(struct facts_out *f, const struct memory_view *v,
     }
     if (in)
         meta = hlo_meta_read(in->metadata);
-    if (meta.source_file.n && meta.source_line)
-        xp_buf_fmt(&source, "%.*s:%d", (int)meta.source_file.n, (const char *)meta.source_file.p,
-                   (int)meta.source_line);
     bool placed = b && b->allocation < m->nallocations;
     facts_text(f, xp_buf_all(&name));
     facts_text(f, meta.op_name);
@@ -64,23 +83,25 @@ static void put_object(struct facts_out *f, const struct memory_view *v,
     put_shape(f, m, b ? b->shape : HLO_NONE);
     facts_text(f, placed ? xp_span_str(memory_category(&m->allocations[b->allocation]))
                          : (struct xp_span){0});
-    facts_text(f, xp_buf_all(&source));
+    put_source(f, m, &meta);
     facts_i64(f, o->bytes);
     facts_i64(f, o->unpadded);
     facts_u64(f, b && b->start != HLO_NONE);
     facts_u64(f, b && b->start != HLO_NONE ? b->start : 0);
     facts_u64(f, b && b->start != HLO_NONE ? b->limit : 0);
+    facts_u64(f, placed);
+    facts_i64(f, placed ? m->allocations[b->allocation].index : 0);
+    facts_i64(f, placed ? b->offset : 0);
     xp_buf_fini(&name);
-    xp_buf_fini(&source);
 }
 
-static enum xp_status put_view(struct facts_out *f, const struct hlo_module *m,
-                               const struct tool_args *args, struct xp_arena *a,
-                               struct xp_error *err)
+static enum xp_status put_view(struct facts_out *f, const struct hlo_module *m, int64_t space,
+                               struct xp_arena *a, struct xp_error *err)
 {
     struct memory_view v;
     struct xp_error own = {0};
-    enum xp_status st = memory_view_make(m, memory_space(args), a, &v, &own);
+    memory_spaces_put(f, m);
+    enum xp_status st = memory_view_make(m, space, a, &v, &own);
     if (st == XP_BUSY)
         return xp_fail(err, st, 0, "%s", own.text);
     bool known = st == XP_OK && m->nallocations; /* without any nothing is known, which is not 0 */
@@ -109,14 +130,16 @@ static enum xp_status map(const struct tool_host *host, const struct tool_args *
     struct report_module of;
     struct hlo_module *m;
     struct facts_out f;
+    int64_t space;
+    XP_TRY(memory_space_asked(args, &space, err));
     XP_TRY(facts_begin(&f, a, err));
     enum xp_status st = XP_OK;
     if (programs_asked(args))
-        st = programs_put(&f, host, memory_space(args), a, err);
+        st = programs_put(&f, host, space, a, err);
     if (st == XP_OK)
         st = report_modules_put(&f, host, args, a, &of, &m, err);
     if (st == XP_OK && m)
-        st = put_view(&f, m, args, a, err);
+        st = put_view(&f, m, space, a, err);
     if (st == XP_OK)
         return facts_end(&f, host, a, partial, err);
     facts_drop(&f);
@@ -152,11 +175,15 @@ static bool get_view(struct facts *f, struct program_view *v, struct xp_arena *a
         b->shape = facts_get_text(f);
         b->kind = facts_get_text(f);
         b->source = facts_get_text(f);
+        b->stack = facts_get_text(f);
         b->bytes = (uint64_t)facts_get_i64(f);
         b->unpadded = (uint64_t)facts_get_i64(f);
         b->has_life = facts_get_u64(f) != 0;
         b->start = facts_get_u64(f);
         b->limit = facts_get_u64(f);
+        b->placed = facts_get_u64(f) != 0;
+        b->allocation = facts_get_i64(f);
+        b->offset = facts_get_i64(f);
     }
     return v->buffers != NULL;
 }
@@ -174,6 +201,10 @@ static const struct report_column columns[] = {
     {"end", "To", "", REPORT_COL_NUMBER, false, "step after which it is free"},
     {"framework_op", "Framework op", "", REPORT_COL_TEXT, false, ""},
     {"source", "Source", "", REPORT_COL_TEXT, false, "file and line of the op"},
+    {"allocation", "Allocation", "", REPORT_COL_NUMBER, false, "number of the one that it lies in"},
+    {"offset", "Offset", "bytes", REPORT_COL_NUMBER, false, "where it begins in that"},
+    {"stack", "Stack", "", REPORT_COL_TEXT, false,
+     "file:line:column of the op and of what called it, the innermost first, 1,000 bytes at most"},
 };
 
 struct rows {
@@ -202,6 +233,9 @@ static void row(void *ctx, uint64_t i, struct report_cell *c)
     c[9] = b->has_life ? report_of_u64(b->limit) : report_none();
     c[10] = text_or_none(b->op);
     c[11] = text_or_none(b->source);
+    c[12] = b->placed ? report_of_i64(b->allocation) : report_none();
+    c[13] = b->placed ? report_of_i64(b->offset) : report_none();
+    c[14] = text_or_none(b->stack);
 }
 
 static void point(void *ctx, uint64_t i, struct report_cell *x, struct report_cell *y)
@@ -213,7 +247,7 @@ static void point(void *ctx, uint64_t i, struct report_cell *x, struct report_ce
 }
 
 static void write_view(struct report *r, const struct program_view *v,
-                       const struct report_module *of)
+                       const struct report_module *of, int64_t space)
 {
     static const char *const names[] = {"used", "without_padding"};
     struct rows *rows = xp_arena_alloc(r->a, sizeof *rows);
@@ -221,15 +255,17 @@ static void write_view(struct report *r, const struct program_view *v,
     if (!rows)
         return;
     *rows = (struct rows){v, of->program};
+    const char *in = space ? memory_space_name(space) : NULL; /* 0 is what one expects */
     for (size_t i = 0; i < v->nbuffers; i++)
         padding += v->buffers[i].bytes > v->buffers[i].unpadded
                        ? v->buffers[i].bytes - v->buffers[i].unpadded
                        : 0;
     report_verdict(r,
-                   "%.*s needs %.1f MiB at its peak, of which %.1f %% are arguments and "
+                   "%.*s needs %.1f MiB%s%s at its peak, of which %.1f %% are arguments and "
                    "constants and %.1f %% padding.",
                    (int)(of->name.n < 100 ? of->name.n : 100), (const char *)of->name.p,
-                   (double)peak / 0x1p20, peak ? 100 * (double)v->indefinite / (double)peak : 0,
+                   (double)peak / 0x1p20, in ? " of " : "", in ? in : "",
+                   peak ? 100 * (double)v->indefinite / (double)peak : 0,
                    peak ? 100 * (double)padding / (double)peak : 0);
     report_u64(r, "program_peak", peak, NULL);
     report_u64(r, "program_peak_unpadded", (uint64_t)(v->peak_unpadded + v->indefinite), NULL);
@@ -258,16 +294,18 @@ static void write_view(struct report *r, const struct program_view *v,
                                              .ctx = (void *)v});
 }
 
-static enum xp_status write_found(struct report *r, const struct report_modules *m,
-                                  struct xp_error *err)
+static enum xp_status write_found(struct report *r, const struct report_modules *m, int64_t space,
+                                  struct memory_spaces *spaces, struct xp_error *err)
 {
     static const char *const ids[] = {"program_peak", "program_peak_unpadded", "program_arguments"};
     struct program_view *v = xp_arena_zalloc(r->a, sizeof *v);
+    if (m->found)
+        memory_spaces_get(m->found, spaces);
     if (m->found && facts_get_u64(m->found)) {
         if (!v || !get_view(m->found, v, r->a))
             return xp_fail(err, XP_BUSY, 0, "no memory left for the buffers");
         XP_TRY(facts_ok(m->found, err));
-        write_view(r, v, &m->of);
+        write_view(r, v, &m->of, space);
         return XP_OK;
     }
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
@@ -281,17 +319,21 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     struct report_modules m;
     struct facts *hosts;
     struct programs *all = NULL;
+    struct memory_spaces spaces = {0};
     size_t n;
+    int64_t space;
+    XP_TRY(memory_space_asked(args, &space, err));
     XP_TRY(facts_open(merged, r->a, &hosts, &n, err));
     if (programs_asked(args))
         XP_TRY(programs_read(hosts, n, r->a, &all, err));
     XP_TRY(report_modules_get(hosts, n, args, r, &m, err));
     if (m.found && m.of.runs)
         report_u64(r, "program_time", m.of.time_ps, NULL);
-    XP_TRY(write_found(r, &m, err));
+    XP_TRY(write_found(r, &m, space, &spaces, err));
     if (all)
         programs_write(r, all);
     report_modules_table(r, &m);
+    memory_spaces_write(r, &spaces, space);
     return XP_OK;
 }
 

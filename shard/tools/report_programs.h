@@ -9,9 +9,11 @@
 
 struct program_buffer {
     struct xp_span name, op, opcode, shape, kind, source;
+    struct xp_span stack; /* of the source, innermost first, a line each */
     uint64_t bytes, unpadded;
-    bool has_life;
-    uint64_t start, limit; /* steps of the program */
+    bool has_life, placed;
+    uint64_t start, limit;      /* steps of the program */
+    int64_t allocation, offset; /* where placed: its number, bytes into it */
 };
 
 struct program_view {
@@ -28,6 +30,28 @@ struct program_view {
 
 /* Table "hints" of the program's buffers. Each says what it alone could save at most. */
 void report_memory_hints(struct report *r, const struct program_view *v, uint64_t program);
+
+/* --- its memories: report_memory_spaces.c --- */
+
+#define MEMORY_SPACES_MAX 16 /* that are told apart */
+
+struct memory_space {
+    int64_t space; /* the number that allocations have as their color */
+    uint64_t allocations, buffers, bytes;
+};
+struct memory_spaces {
+    struct memory_space v[MEMORY_SPACES_MAX];
+    size_t n;
+};
+
+/* memory_space= of the request, 0 where absent; XP_BAD_REQUEST when it is no number. */
+enum xp_status memory_space_asked(const struct tool_args *args, int64_t *space,
+                                  struct xp_error *err);
+const char *memory_space_name(int64_t space); /* NULL: it has none */
+void memory_spaces_put(struct facts_out *f, const struct hlo_module *m);
+void memory_spaces_get(struct facts *f, struct memory_spaces *all);
+/* Table "spaces"; notes if the one that is asked for is none of them. */
+void memory_spaces_write(struct report *r, const struct memory_spaces *all, int64_t asked);
 
 /* --- all programs of the run: report_programs.c, for programs=all --- */
 

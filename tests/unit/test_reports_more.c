@@ -81,6 +81,30 @@ static void the_peak_is_of_the_fullest_allocator_of_all_hosts(void **state)
     json_decref(j);
 }
 
+static void an_allocator_that_is_asked_for_is_alone_but_in_the_list_of_all(void **state)
+{
+    static const struct mem v[] = {{"x", 10, 300, 300, 1, false},
+                                   {"x", 20, 700, 400, 2, false},
+                                   {"y", 30, 900, 900, 3, false}};
+    struct tool_file f = memory("a", v, 3);
+    json_t *j =
+        report_ask("memory_profile", &f, 1, (const char *const[]){"allocator=x", "at=25", NULL});
+    (void)state;
+    assert_int_equal(json_integer_value(report_value(j, "peak_memory")), 700);
+    assert_int_equal(json_integer_value(report_value(j, "memory_events")), 2);
+    assert_int_equal(report_rows(j, "allocators"), 2);
+    assert_int_equal(report_rows(j, "moment"), 1);
+    assert_int_equal(report_rows(j, "live"), 2);
+    assert_true(report_notes(j, "no_fragmentation"));
+    assert_false(report_notes(j, "memory_flat"));
+    json_decref(j);
+    f = memory("a", v, 3);
+    j = report_ask("memory_profile", &f, 1, (const char *const[]){"allocator=y", NULL});
+    assert_int_equal(json_integer_value(report_value(j, "peak_memory")), 900);
+    assert_true(report_notes(j, "memory_flat")); /* one event */
+    json_decref(j);
+}
+
 static void many_memory_events_make_a_small_answer_with_all_totals(void **state)
 {
     enum { N = 50000 };
@@ -110,6 +134,7 @@ static void without_an_allocator_it_is_said_how_to_capture_one(void **state)
     struct tool_file f = memory("a", NULL, 0);
     json_t *j = report_ask("memory_profile", &f, 1, NULL);
     assert_true(json_is_null(report_value(j, "peak_memory")));
+    assert_true(report_notes(j, "memory_no_events"));
     json_decref(j);
 }
 
@@ -292,6 +317,21 @@ static void add_instr(struct xp_buf *comp, int64_t id, const char *name, const c
     make_put(comp, 2, &in);
 }
 
+/* Without buffers, in memories 0, 2 and 9. */
+static void put_allocations(struct xp_buf *proto)
+{
+    static const uint64_t v[][2] = {{9, 1}, {2, 8}, {0, 100}, {2, 4}};
+    struct xp_buf assignment = make_message();
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
+        struct xp_buf a = make_message();
+        xp_pb_put_u64(&a, 1, i);
+        xp_pb_put_u64(&a, 2, v[i][1]);
+        xp_pb_put_u64(&a, 8, v[i][0]);
+        make_put(&assignment, 3, &a);
+    }
+    make_put(proto, 3, &assignment);
+}
+
 /* A chain p.0 -> op.1 -> ... -> op.<n>; the last has `many` operands, all op.1. Each second opcode
  * is unknown, and in a ring each element type. */
 static struct tool_file chain(int n, size_t many, bool ring)
@@ -319,6 +359,7 @@ static struct tool_file chain(int n, size_t many, bool ring)
     make_put(&module, 3, &comp);
     xp_pb_put_u64(&module, 6, 1);
     make_put(&proto, 1, &module);
+    put_allocations(&proto);
     put_blob(&stats, 5, 1, xp_buf_all(&proto));
     xp_buf_fini(&proto);
     put_meta(&plane, 5, "jit_c(5)", NULL, &stats);
@@ -326,6 +367,29 @@ static struct tool_file chain(int n, size_t many, bool ring)
     make_put(&f.space, 1, &plane);
     free(all);
     return f;
+}
+
+static void the_memories_of_a_program_are_listed_by_number_and_name(void **state)
+{
+    static const char *const sync[] = {"memory_space=2", NULL}, *const none[] = {"memory_space=6",
+                                                                                 NULL};
+    (void)state;
+    struct tool_file f = chain(3, 0, false);
+    json_t *j = report_ask("memory_viewer", &f, 1, sync);
+    assert_int_equal(report_rows(j, "spaces"), 3);
+    assert_true(is_text(report_at(j, "spaces", 0, "name"), "HBM"));
+    assert_int_equal(json_integer_value(report_at(j, "spaces", 0, "size")), 100);
+    assert_true(is_text(report_at(j, "spaces", 1, "name"), "sync flags"));
+    assert_int_equal(json_integer_value(report_at(j, "spaces", 1, "size")), 12);
+    assert_int_equal(json_integer_value(report_at(j, "spaces", 1, "allocations")), 2);
+    assert_int_equal(json_integer_value(report_at(j, "spaces", 2, "space")), 9);
+    assert_true(json_is_null(report_at(j, "spaces", 2, "name")));
+    assert_false(report_notes(j, "memory_space_unused"));
+    json_decref(j);
+    f = chain(3, 0, false);
+    j = report_ask("memory_viewer", &f, 1, none);
+    assert_true(report_notes(j, "memory_space_unused"));
+    json_decref(j);
 }
 
 static void an_op_is_found_by_part_of_its_name_and_shown_with_its_neighbours(void **state)
@@ -475,6 +539,8 @@ int main(void)
         cmocka_unit_test(the_peak_is_of_the_fullest_allocator_of_all_hosts),
         cmocka_unit_test(a_moment_shows_what_was_alive_then_and_what_came_before_the_profile),
         cmocka_unit_test(what_every_step_keeps_is_growth),
+        cmocka_unit_test(an_allocator_that_is_asked_for_is_alone_but_in_the_list_of_all),
+        cmocka_unit_test(the_memories_of_a_program_are_listed_by_number_and_name),
         cmocka_unit_test(many_memory_events_make_a_small_answer_with_all_totals),
         cmocka_unit_test(without_an_allocator_it_is_said_how_to_capture_one),
         cmocka_unit_test(units_are_shares_of_what_they_could_do),
