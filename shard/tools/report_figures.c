@@ -83,6 +83,66 @@ void report_usage(struct report *r, const struct figures *f)
     peak(r, "peak_hbm_rate", f->peaks.hbm, f->peaks.hbm_from, "hbm", f);
 }
 
+/* --- the roof --- */
+
+static const char *roof_reason(const struct figures *f)
+{
+    if (!(f->flops > 0))
+        return f->flop_rate.reason;
+    if (!(f->hbm_bytes > 0))
+        return f->hbm_rate.reason;
+    return "peaks of this device are not known: give them with --peak flops=VALUE and --peak "
+           "hbm=VALUE";
+}
+
+/* What limits is used as much of its peak as the program reaches of its optimum, and of the other
+ * it could not use more: so the share is one for both. */
+static void optimum(struct report *r, const struct figures *f, double intensity, double ridge)
+{
+    char note[200];
+    double use = f->mxu.known ? f->mxu.v : 0;
+    use = f->hbm.known && f->hbm.v > use ? f->hbm.v : use;
+    if (!f->mxu.known && !f->hbm.known) {
+        report_na(r, "roofline_efficiency", "%s", f->mxu.reason);
+        return;
+    }
+    if (intensity > 0 && ridge > 0)
+        snprintf(note, sizeof note, "%s%s bound", use > 1 ? "above 100 %; " : "",
+                 intensity < ridge ? "memory" : "compute");
+    else
+        snprintf(note, sizeof note, "%sof %s only", use > 1 ? "above 100 %; " : "",
+                 f->mxu.known ? "the FLOP rate" : "the HBM bandwidth");
+    report_double(r, "roofline_efficiency", use, note);
+}
+
+void report_roof(struct report *r, const struct figures *f)
+{
+    double ridge = f->peaks.flops > 0 && f->peaks.hbm > 0 ? f->peaks.flops / f->peaks.hbm : 0;
+    double intensity = f->flops > 0 && f->hbm_bytes > 0 ? f->flops / f->hbm_bytes : 0;
+    if (ridge > 0)
+        report_double(r, "ridge_intensity", ridge, NULL);
+    else
+        report_na(r, "ridge_intensity",
+                  "peaks of this device are not known: give them with "
+                  "--peak flops=VALUE and --peak hbm=VALUE");
+    if (intensity > 0)
+        report_double(r, "arithmetic_intensity", intensity, NULL);
+    else
+        report_na(r, "arithmetic_intensity", "%s",
+                  f->flop_rate.known ? f->hbm_rate.reason : f->flop_rate.reason);
+    optimum(r, f, intensity, ridge);
+    if (ridge > 0 && intensity > 0) {
+        bool memory = intensity < ridge;
+        report_double(r, "optimum_flop_rate", memory ? intensity * f->peaks.hbm : f->peaks.flops,
+                      memory ? "bound by memory" : "the peak");
+        report_double(r, "optimum_hbm_rate", memory ? f->peaks.hbm : f->peaks.flops / intensity,
+                      memory ? "the peak" : "bound by compute");
+    } else {
+        report_na(r, "optimum_flop_rate", "%s", roof_reason(f));
+        report_na(r, "optimum_hbm_rate", "%s", roof_reason(f));
+    }
+}
+
 /* --- hosts --- */
 
 static const struct report_column host_columns[] = {

@@ -15,6 +15,10 @@ void report_steps(struct report *r, const struct figures *f);       /* step time
 void report_straggler(struct report *r, const struct figures *f);   /* and clock offsets */
 void report_usage(struct report *r, const struct figures *f);       /* idle, rates, peaks */
 
+/* Intensity, ridge, and how near the program is to its own optimum: the least of what its intensity
+ * lets the matrix units and the memory do. */
+void report_roof(struct report *r, const struct figures *f);
+
 /* Tables and series. */
 void report_table_hosts(struct report *r, const struct figures *f, struct xp_arena *a);
 void report_table_pauses(struct report *r, const struct figures *f);

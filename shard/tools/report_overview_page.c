@@ -2,8 +2,9 @@
 
 #include "shard/stats/figures_run.h"
 #include "shard/tools/report_figures.h"
+#include "shard/tools/report_ops.h"
+#include "shard/tools/report_overview.h"
 #include "shard/tools/reports.h"
-#include "shard/tools/requests.h"
 #include "shard/tools/run_kind.h"
 
 /* Is it fast enough, and if not, is it compute, memory, communication, input or the host? */
@@ -80,6 +81,11 @@ static const struct report_column op_columns[] = {
     {"share", "Share", "fraction", REPORT_COL_NUMBER, true, "of all devices' time in ops"},
     {"occurrences", "Occurrences", "count", REPORT_COL_NUMBER, true, ""},
     {"flop_rate", "FLOP rate", "flop/s", REPORT_COL_NUMBER, false, "flops / time"},
+    {"mean_time", "Mean time", "ps", REPORT_COL_NUMBER, false, "time / occurrences"},
+    {"host", "Host", "", REPORT_COL_TEXT, false, "of the run that first_begin_ps is of"},
+    {"first_plane", "Plane", "", REPORT_COL_TEXT, false, "where that was"},
+    {"first_begin_ps", "First begin", "ps", REPORT_COL_NUMBER, false,
+     "begin of one of its first runs, session time of that host"},
 };
 
 static void op_row(void *ctx, uint64_t i, struct report_cell *c)
@@ -94,6 +100,12 @@ static void op_row(void *ctx, uint64_t i, struct report_cell *c)
     c[5] = report_of_u64(m->occurrences);
     double flops = figure_flops(m);
     c[6] = flops > 0 ? report_ratio(flops, (double)m->time_ps / 1e12) : report_none();
+    c[7] = m->occurrences ? report_of_u64(m->time_ps / m->occurrences) : report_none();
+    if (!m->first_plane.n)
+        return;
+    c[8] = op_host_name(v->f, m->host);
+    c[9] = report_of_text(m->first_plane);
+    c[10] = report_of_i64(m->first_begin_ps);
 }
 
 static const struct report_column category_columns[] = {
@@ -179,17 +191,23 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     v->f = f;
     if (!gather(v, r->a))
         return xp_fail(err, XP_BUSY, 0, "no memory left to sort ops");
+    XP_TRY(requests_open_all(s.requests, r->a, &requests, err));
     verdict(r, f);
+    report_overview_latency(r, &s, &requests);
     report_steps(r, f);
     report_usage(r, f);
+    report_roof(r, f);
     report_figure(r, "collective_fraction", &f->collective, false);
     report_figure(r, "unattributed_fraction", &f->unattributed, false);
     report_straggler(r, f);
-    XP_TRY(requests_open(s.requests, r->a, &requests, err));
+    XP_TRY(report_overview_shares(r, &s, f, err));
     report_run_kind(r, f, requests.n > 0);
     report_environment(r, f);
     tables(r, v, r->a);
+    report_overview_percentiles(r, &s, &requests);
+    report_overview_windows(r, f, v->ops, v->nops);
     report_series_steps(r, f);
+    XP_TRY(report_overview_kinds(r, &s, err));
     report_remarks(r, f);
     return XP_OK;
 }

@@ -206,29 +206,13 @@ static void series(struct report *r, struct view *v)
                     v->ops.total_ps ? 100 * (double)v->undrawn_ps / (double)v->ops.total_ps : 0.0);
 }
 
-/* --- metrics --- */
+/* --- the verdict --- */
 
-static void metrics(struct report *r, const struct figures *f)
+static void verdict(struct report *r, const struct figures *f)
 {
-    bool known = f->peaks.flops > 0 && f->peaks.hbm > 0;
-    if (known)
-        report_double(r, "ridge_intensity", f->peaks.flops / f->peaks.hbm, NULL);
-    else
-        report_na(r, "ridge_intensity",
-                  "peaks of this device are not known: give them with "
-                  "--peak flops=VALUE and --peak hbm=VALUE");
-    if (f->flops > 0 && f->hbm_bytes > 0)
-        report_double(r, "arithmetic_intensity", f->flops / f->hbm_bytes, NULL);
-    else
-        report_na(r, "arithmetic_intensity", "%s",
-                  f->flop_rate.known ? f->hbm_rate.reason : f->flop_rate.reason);
     double use = f->mxu.known ? f->mxu.v : 0;
     use = f->hbm.known && f->hbm.v > use ? f->hbm.v : use;
-    if (f->mxu.known || f->hbm.known)
-        report_double(r, "roofline_efficiency", use, use > 1 ? "above 100 %" : NULL);
-    else
-        report_na(r, "roofline_efficiency", "%s", f->mxu.reason);
-    if (known && f->flops > 0 && f->hbm_bytes > 0)
+    if (f->peaks.flops > 0 && f->peaks.hbm > 0 && f->flops > 0 && f->hbm_bytes > 0)
         report_verdict(r,
                        "The program is %s bound: %.3g flops a byte, the ridge is at %.3g. It "
                        "reaches %.1f %% of the roof.",
@@ -250,7 +234,8 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     XP_TRY(op_view_open(&v.ops, &f, &s.stats->device, r->a, err));
     if (!sum_steps(&v, s.stats, r->a) || !choose_dots(&v, &s.stats->device, r->a))
         return xp_fail(err, XP_BUSY, 0, "no memory left for the report");
-    metrics(r, &f);
+    verdict(r, &f);
+    report_roof(r, &f);
     report_usage(r, &f);
     report_environment(r, &f);
     table_roofs(r, &f);

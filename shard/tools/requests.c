@@ -61,20 +61,34 @@ static bool read_all(struct xp_span bytes, bool named, struct request *v, uint32
     return true;
 }
 
-enum xp_status requests_open(struct xp_span bytes, struct xp_arena *a, struct requests *out,
-                             struct xp_error *err)
+static enum xp_status open_some(struct xp_span bytes, bool all, struct xp_arena *a,
+                                struct requests *out, struct xp_error *err)
 {
     uint32_t named, others;
     if (!read_all(bytes, true, NULL, &named) || !read_all(bytes, false, NULL, &others))
         return xp_fail(err, XP_CORRUPT, 0, "requests of another server cannot be read");
-    out->n = named ? named : others;
-    out->v = xp_arena_alloc(a, ((size_t)out->n + 1) * sizeof *out->v);
+    out->v = xp_arena_alloc(a, ((size_t)named + others + 1) * sizeof *out->v);
     if (!out->v)
         return xp_fail(err, XP_BUSY, 0, "no memory left to sort requests");
-    read_all(bytes, named > 0, out->v, &out->n);
+    read_all(bytes, true, out->v, &named);
+    if (all || !named)
+        read_all(bytes, false, out->v + named, &others);
+    out->n = all || !named ? named + others : named;
     if (out->n)
         qsort(out->v, out->n, sizeof *out->v, by_total);
     return XP_OK;
+}
+
+enum xp_status requests_open(struct xp_span bytes, struct xp_arena *a, struct requests *out,
+                             struct xp_error *err)
+{
+    return open_some(bytes, false, a, out, err);
+}
+
+enum xp_status requests_open_all(struct xp_span bytes, struct xp_arena *a, struct requests *out,
+                                 struct xp_error *err)
+{
+    return open_some(bytes, true, a, out, err);
 }
 
 static struct request_latency latency(double total, double device, double transfer)

@@ -22,6 +22,9 @@ enum xp_status requests_pack(struct part *p, struct xp_arena *a, struct xp_buf *
                              struct xp_error *err);
 enum xp_status requests_open(struct xp_span bytes, struct xp_arena *a, struct requests *out,
                              struct xp_error *err);
+/* All of them, as our own reports count. */
+enum xp_status requests_open_all(struct xp_span bytes, struct xp_arena *a, struct requests *out,
+                                 struct xp_error *err);
 
 struct request_latency {
     double total_ms, host_ms, device_ms, transfer_ms; /* host: what is left */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "shard/tools/input_analysis.h"
+#include "shard/tools/op_sums.h"
 #include "shard/tools/reports.h"
 #include "shard/tools/requests.h"
 
@@ -34,25 +35,6 @@ static bool contains(struct xp_span s, const char *word)
 }
 
 /* --- ops --- */
-
-struct op_sums {
-    uint64_t count, self_ps, eager_ps;
-};
-
-static struct op_sums sum_up(const struct op_db *db)
-{
-    struct op_sums s = {0};
-    for (uint32_t i = 0; i < db->n; i++) {
-        const struct op_metrics *m = &db->ops[i];
-        s.count += m->occurrences;
-        if (op_is_idle(m))
-            continue;
-        s.self_ps += m->self_ps;
-        if (m->eager)
-            s.eager_ps += m->self_ps;
-    }
-    return s;
-}
 
 static double ratio(uint64_t a, uint64_t b)
 {
@@ -104,7 +86,7 @@ static void top_ops(struct tables *t, const struct overview *o)
 
 static void common_props(struct tables *t, const struct overview *o)
 {
-    struct op_sums host = sum_up(&o->s.stats->host), device = sum_up(&o->framework);
+    struct op_sums host = op_sums_of(&o->s.stats->host), device = op_sums_of(&o->framework);
     table_propf(t, "host_trace_level", "0");
     percent(t, "host_tf_op_percent", ratio(host.count, host.count + device.count));
     percent(t, "device_tf_op_percent", ratio(device.count, host.count + device.count));

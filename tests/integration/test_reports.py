@@ -220,6 +220,56 @@ def test_what_the_profiler_lost_is_told(served):
     assert any('dropped' in n['text'] for n in report(served, 'dropped_v5e', 'overview_page')['notes'])
 
 
+# --- the overview's panels ---
+
+
+@needs_data
+def test_a_program_is_held_against_its_own_optimum(served):
+    for run in ('train_v5e', 'synth_gpu_train'):
+        m = metrics(report(served, run, 'overview_page'))
+        use = m['roofline_efficiency']
+        assert use == max(m['mxu_utilization'], m['hbm_utilization'])
+        assert m['flop_rate'] / m['optimum_flop_rate'] == pytest.approx(use)
+        assert m['hbm_rate'] / m['optimum_hbm_rate'] == pytest.approx(use)
+
+
+@needs_data
+def test_kinds_of_a_step_add_up_and_shares_too(served):
+    doc = report(served, 'synth_gpu_train', 'overview_page')
+    m, kinds = metrics(doc), table(doc, 'step_kinds')
+    assert [k['kind'] for k in kinds] == ['input', 'output', 'compile', 'launch', 'host compute', 'collectives',
+                                          'device to device', 'compute', 'other']
+    assert sum(k['share'] for k in kinds) == pytest.approx(1)
+    assert sum(k['time'] for k in kinds) == pytest.approx(m['step_time_mean'], abs=9)
+    assert m['host_op_fraction'] + m['device_op_fraction'] == pytest.approx(1)
+    assert m['compute_16bit_fraction'] + m['compute_32bit_fraction'] == pytest.approx(1)
+    cpu = report(served, 'jax_cpu_train', 'overview_page')
+    assert not [t for t in cpu['tables'] if t['id'] in ('step_kinds', 'latency')]
+    for id_ in ('goodput', 'host_op_fraction', 'device_eager_fraction', 'compute_16bit_fraction'):
+        assert metrics(cpu)[id_] is None, id_
+
+
+@needs_data
+def test_requests_are_told_by_percentile_where_a_run_answers_some(served):
+    doc = report(served, 'synth_inference', 'overview_page')
+    rows, own = table(doc, 'latency'), metrics(report(served, 'synth_inference', 'inference_profile'))
+    assert [r['percentile'] for r in rows] == [50, 75, 90, 99, 99.9]
+    assert {r['percentile']: r['latency'] for r in rows}[90] == own['latency_p90'] == metrics(doc)['latency_p90']
+    assert all(r['host'] + r['device'] + r['transfer'] == r['latency'] for r in rows)
+
+
+@needs_data
+def test_figures_lead_to_the_moment_that_explains_them(served):
+    doc = report(served, 'train_v6e_4host', 'overview_page')
+    rows = {r['metric']: r for r in table(doc, 'windows')}
+    assert set(rows) == {'step_time_mean', 'mxu_utilization', 'flop_rate', 'hbm_utilization', 'hbm_rate', 'collective_fraction'}
+    assert all(r['host'] in doc['hosts'] and r['first_plane'] and r['duration'] > 0 for r in rows.values())
+    assert rows['step_time_mean']['duration'] == max(s['longest'] for s in table(doc, 'steps') if s['whole'])
+    ops = {o['op']: o for o in table(doc, 'ops')}
+    for id_ in set(rows) - {'step_time_mean'}:
+        assert ops[rows[id_]['op']]['first_begin_ps'] == rows[id_]['first_begin_ps'], id_
+
+
 # --- one metric, one value ---
 
 
@@ -296,6 +346,72 @@ def test_groups_hold_all_ops(served, run):
             assert group['self_time'] == sum(op['self_time'] for op in mine) and group['ops'] == len(mine)
     steps = sum(op['step_share'] for op in ops if op['step_share'])
     assert 0.5 < steps < 1.01
+    again = table(doc, 'rematerialization') if any(op['rematerialized'] for op in ops) else []
+    for group in again:
+        mine = [op for op in ops if op['rematerialized'] == (group['computed'] == 'again') and op['self_time'] is not None]
+        assert group['self_time'] == sum(op['self_time'] for op in mine) and group['ops'] == len(mine) > 0
+    if again:
+        assert metrics(doc)['remat_fraction'] == pytest.approx(next(g['share'] for g in again if g['computed'] == 'again'))
+        groups = table(doc, 'replica_groups')
+        assert sum(g['ops'] for g in groups) < len(ops) and any(g['replica_group'] is None for g in groups)
+        for g in (g for g in groups if g['replica_group']):
+            told = ['%s=%s' % (key, g['replica_group']) for key in ('replica_groups', 'source_target_pairs')]
+            mine = [op for op in ops if any(text in (op['text'] or '') for text in told)]
+            assert len(mine) == g['ops'] and sum(op['self_time'] for op in mine) == g['self_time'], g
+    assert not any(op['outside_compilation'] or op['autotuned'] for op in ops)
+    assert not any(t['id'] == 'outside_compilation' for t in doc['tables'])
+
+
+@needs_data
+@pytest.mark.parametrize('run', ['train_v5e', 'synth_gpu_train'])
+def test_idle_time_is_an_operation_where_it_is_asked_for(served, run):
+    for tables in (('device', 'device_types'), ('host', 'host_types')):
+        for idle in ('0', '1'):
+            doc = report(served, run, 'framework_op_stats', idle=idle, limit=100000)
+            ops, types = (table(doc, t) for t in tables)
+            assert sum(op['share'] for op in ops) == pytest.approx(1) and sum(t['share'] for t in types) == pytest.approx(1)
+            for t in types:
+                assert t['self_time'] == sum(op['self_time'] for op in ops if op['type'] == t['type'])
+            assert [op['self_time'] > 0 for op in ops if op['operation'] == 'IDLE'] == [True] * int(idle)
+    both = [report(served, run, 'op_profile', idle=i, limit=100000)['tree']['nodes'] for i in '01']
+    idle = [n['values'][0] for n in both[1] if n['name'] == 'IDLE']
+    assert len(both[1]) == len(both[0]) + 1 and both[1][0]['values'][0] == both[0][0]['values'][0] + idle[0]
+    assert idle == [op['self_time'] for op in table(report(served, run, 'framework_op_stats', idle='1', limit=100000), 'device') if op['operation'] == 'IDLE']
+
+
+@needs_data
+def test_the_top_of_a_tree_is_most_of_each_node(served):
+    for top in (50, 90):
+        trees = [report(served, 'train_v5e', 'op_profile', limit=100000, **args) for args in ({}, {'top': str(top)})]
+        assert any(n['code'] == 'top_only' for n in trees[1]['notes']) and not any(n['code'] == 'top_only' for n in trees[0]['notes'])
+        times = []
+        for doc in trees:
+            nodes = doc['tree']['nodes']
+            below = {}
+            for n in nodes:
+                if n['parent'] >= 0:
+                    below.setdefault(tuple(path_of(nodes, n['parent'])), []).append(n['values'][0])
+            times.append(below)
+        assert times[1].keys() <= times[0].keys()
+        for path, kept in times[1].items():
+            whole = sorted(times[0][path], reverse=True)
+            assert sorted(kept, reverse=True) == whole[:len(kept)]
+            assert sum(whole[:len(kept) - 1]) < sum(whole) * top / 100 <= sum(kept)
+
+
+def path_of(nodes, i):
+    path = []
+    while i >= 0:
+        path.append(nodes[i]['name'])
+        i = nodes[i]['parent']
+    return path
+
+
+@needs_data
+@pytest.mark.parametrize('bad', [{'idle': '2'}, {'top': '0'}, {'top': '100'}, {'top': '9x'}])
+def test_a_switch_of_the_op_profile_is_refused_when_it_is_none(served, bad):
+    r = served.api('report', run='train_v5e', tool='op_profile', **bad)
+    assert r.status == 400 and len(r.json()['detail']) > 10
 
 
 @needs_data
