@@ -8,8 +8,9 @@ import { Icon } from "./icon";
 /** Longer values are words, which need no large figures. */
 const WORDS = 14;
 
-export function Tile({ m, href, hrefTitle, base, small }: {
+export function Tile({ m, href, hrefTitle, window, base, small }: {
   m: Metric; href?: string; hrefTitle?: string; base?: Metric | undefined; small?: boolean;
+  window?: { href: string; title: string } | undefined; // of the timeline, besides the page
 }) {
   const open = useSignal(false);
   const has = m.value !== null;
@@ -17,6 +18,7 @@ export function Tile({ m, href, hrefTitle, base, small }: {
     <article title={small && m.spread ? spreadText(m) : undefined} class={`tile ${has ? "" : "na"} ${small ? "small" : ""}`} data-metric={m.id}>
       <header>
         <h3 title={small ? m.label : undefined}>{m.label}</h3>
+        {window && <a class="define" href={window.href} title={window.title} aria-label={window.title}><Icon name="timeline" /></a>}
         {m.definition && (
           <button
             type="button" class="define" aria-expanded={open.value} aria-label={`What ${m.label} means`} title={m.definition}

@@ -189,10 +189,11 @@ function Coverage({ r, size, decoder }: { r: Report; size: number; decoder: stri
 
 function LinkedTile({ m, report, s, root, here: at, small }: { m: Metric; report: Report; s: ToolUrl; root: string; here: string; small?: boolean }) {
   const why = whyHref(report, m.id, s, root);
-  if (why) return <Tile m={m} small={small ?? false} href={why.href} hrefTitle={`See why: the timeline at ${why.what}`} />;
   const page = metricPage(m.id);
-  if (!page || page === at) return <Tile m={m} small={small ?? false} />;
-  return <Tile m={m} small={small ?? false} href={toolHref(root, page, s)} hrefTitle={`See why: ${toolOf(page)?.label ?? page}`} />;
+  const elsewhere = page !== "" && page !== at && page !== TIMELINE;
+  const window = why ? { href: why.href, title: `See why: the timeline at ${why.what}` } : undefined;
+  if (!elsewhere) return <Tile m={m} small={small ?? false} {...(window ? { href: window.href, hrefTitle: window.title } : page === TIMELINE ? { href: toolHref(root, page, s), hrefTitle: "See why: Timeline" } : {})} />;
+  return <Tile m={m} small={small ?? false} href={toolHref(root, page, s)} hrefTitle={`See why: ${toolOf(page)?.label ?? page}`} window={window} />;
 }
 
 const FIGURES = new Set(["overview_page", "input_pipeline_analyzer", "memory_profile", "memory_viewer", "inference_profile"]);
