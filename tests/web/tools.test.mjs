@@ -393,6 +393,29 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     assert.deepEqual([at.get("programs"), at.get("w"), at.get("base").length > 0], ["all", "2-9", true]);
     await page.click("text=Whole program");
     await page.waitForSelector("text=Whole program", { state: "detached" });
+    const memories = await page.locator("label.choice", { hasText: /^Memory/ }).locator("option").allInnerTexts();
+    assert.deepEqual(memories.map((x) => x.split(",")[0]), ["HBM", "VMEM", "sync flags", "host"]);
+    await page.click("button:text-is('Offset')");
+    await page.waitForSelector(".lifetimes text:has-text('Offset, allocations')");
+    assert.equal(new URL(page.url()).searchParams.get("axis"), "offset");
+    for (const kind of ["SVG", "PNG"]) {
+      const [file] = await Promise.all([page.waitForEvent("download"), page.click(`section[aria-label=Lifetimes] button:has-text("${kind}")`)]);
+      assert.equal(file.suggestedFilename(), `lifetimes.${kind.toLowerCase()}`);
+    }
+    const peaks = page.locator("section[aria-label='Peaks of all programs'] .plot");
+    await peaks.focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Enter");
+    await waitFor("the second bar's program is open", () => /program_id=\d+/.test(page.url()));
+    await ready(page);
+    assert.deepEqual(await check(), []);
+    await page.goto(`${base}memory_profile?run=tpu_v6e_inference`);
+    await ready(page);
+    await page.locator("label.choice", { hasText: /^Allocator/ }).locator("select").selectOption("2");
+    await page.waitForSelector("section[aria-label='Fragmentation of 2, host0']");
+    assert.equal(new URL(page.url()).searchParams.get("allocator"), "2");
+    assert.equal(await page.locator("section[aria-label^='Allocator ']").count(), 1);
     assert.deepEqual(await check(), []);
     await close();
   });

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { toDot } from "../src/model/dot";
 import type { Tree } from "../src/api/report";
 import { seriesColours } from "../src/charts/colours";
+import { byOffset, bySize, type Buffer } from "../src/model/lifetimes";
 import { matrixOf, measuresOf, pivot, rowOrder } from "../src/model/matrix";
 import { layered } from "../src/charts/layered";
 import { linearAxis, logAxis, niceStep, thin } from "../src/charts/scale";
@@ -95,4 +96,12 @@ test("a graph in Graphviz's language keeps hostile names as text", () => {
   expect(text).toContain('n0 [label="a\\"];evil[label=\\"", tooltip="add, f32[8], 25.00 % of the time"];');
   expect(text).toContain('n1 [label="b\\\\ c", tooltip=""];');
   expect(text).toContain("n0 -> n1 [style=dashed];");
+});
+
+test("buffers stand on each other by size, or in their allocations at their offsets with the gaps between", () => {
+  const of = (key: string, size: number, place: Buffer["place"], end = 5): Buffer => ({ key, name: key, begin: 0, end, size, kind: "Temporary", place, facts: [] });
+  const all = [of("small", 10, null), of("late", 30, { allocation: 7, offset: 50 }), of("early", 20, { allocation: 7, offset: 0 }), of("argument", 5, { allocation: 2, offset: 0 }, 9)];
+  const told = (v: ReturnType<typeof bySize>) => v.map(({ b, base }) => `${b.key} ${base}`);
+  expect(told(bySize(all, 9))).toEqual(["argument 0", "late 5", "early 35", "small 55"]);
+  expect(told(byOffset(all, 9))).toEqual(["argument 0", "early 5", "late 55", "small 85"]);
 });

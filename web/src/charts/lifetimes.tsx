@@ -2,6 +2,7 @@
 // high as they are large.
 import { useSignal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
+import { byOffset, bySize, type Buffer } from "../model/lifetimes";
 import { show } from "../model/units";
 import { useWidth } from "../widgets/size";
 import { seriesColours } from "./colours";
@@ -14,19 +15,9 @@ const RIGHT = 12;
 const BOTTOM = 38;
 const HEIGHT = 300;
 
-export interface Buffer {
-  key: string;
-  name: string;
-  begin: number;
-  end: number;
-  size: number;
-  kind: string;
-  facts: [string, string][];
-}
-
-/** `from`, `to`: the steps that are shown; a drag chooses fewer. */
-export function Lifetimes({ buffers, last, from, to, peak, chosen, onChoose, onSpan }: {
-  buffers: readonly Buffer[]; last: number; from: number; to: number; peak: number; chosen: string;
+/** `from`, `to`: the steps that are shown; a drag chooses fewer. `offsets`: heights are addresses. */
+export function Lifetimes({ buffers, last, from, to, peak, chosen, offsets, onChoose, onSpan }: {
+  buffers: readonly Buffer[]; last: number; from: number; to: number; peak: number; chosen: string; offsets: boolean;
   onChoose: (b: Buffer) => void; onSpan: (from: number, to: number) => void;
 }) {
   const box = useRef<HTMLDivElement>(null);
@@ -34,16 +25,11 @@ export function Lifetimes({ buffers, last, from, to, peak, chosen, onChoose, onS
   const hover = useSignal("");
   const kinds = useMemo(() => [...new Set(buffers.map((b) => b.kind))], [buffers]);
   const colours = useMemo(() => seriesColours(kinds), [kinds]);
-  // What lives as long as the program at the bottom, then the largest: all are alive at the peak, so
-  // that no two share a height.
-  const stack = useMemo(() => {
-    const whole = (b: Buffer): boolean => b.begin <= 0 && b.end >= last;
-    let base = 0;
-    return [...buffers].sort((a, b) => Number(whole(b)) - Number(whole(a)) || b.size - a.size).map((b) => ({ b, base: (base += b.size) - b.size }));
-  }, [buffers]);
-  const total = stack.reduce((a, x) => a + x.b.size, 0);
+  const stack = useMemo(() => (offsets ? byOffset : bySize)(buffers, last), [buffers, offsets]);
+  const total = buffers.reduce((a, b) => a + b.size, 0);
+  const top = stack.reduce((a, x) => Math.max(a, x.base + x.b.size), 0);
   const inner = Math.max(60, width.value - LEFT - RIGHT);
-  const y = linearAxis(0, total, "bytes");
+  const y = linearAxis(0, top, "bytes");
   const wide = Math.max(1, to - from);
   const x = linearAxis(from, from + wide, "", Math.max(2, Math.floor(inner / 110)));
   const sx = (v: number): number => LEFT + Math.min(1, Math.max(0, (v - from) / wide)) * inner;
@@ -90,7 +76,7 @@ export function Lifetimes({ buffers, last, from, to, peak, chosen, onChoose, onS
           {span.from.value >= 0 && span.to.value >= 0 && <SpanBand a={sx(span.from.value)} b={sx(span.to.value)} pad={0} top={8} tall={HEIGHT - BOTTOM - 8} />}
           {peak >= from && peak <= from + wide && <line class="cursor-line" x1={sx(peak)} x2={sx(peak)} y1={8} y2={HEIGHT - BOTTOM} />}
           {peak >= from && peak <= from + wide && <text class="axis" x={Math.min(sx(peak) + 5, LEFT + inner - 30)} y={HEIGHT - BOTTOM - 5}>peak</text>}
-          <text class="axis" x={LEFT} y={HEIGHT - 4}>{`Size, ${y.title}`}</text>
+          <text class="axis" x={LEFT} y={HEIGHT - 4}>{`${offsets ? "Offset, allocations one on the other" : "Size"}, ${y.title}`}</text>
           <text class="axis" x={LEFT + inner} y={HEIGHT - 4} text-anchor="end">step of the program</text>
         </svg>
         {here && (

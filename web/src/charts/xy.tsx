@@ -24,10 +24,11 @@ export function markAt(points: readonly (readonly Cell[])[], at: number): number
   return place >= 0 && place <= points.length ? place : null;
 }
 
-/** What a click chooses: a place on the axis. */
+/** What a click chooses: a place on the axis, or one of the points. */
 export interface Pick {
   at: number | null; // chosen
-  take: (x: number) => void;
+  take?: (x: number) => void;
+  point?: (i: number) => void;
   word: string; // what a click shows
 }
 
@@ -74,12 +75,13 @@ export function XyChart({ s, href, onSpan, pick, marks = [], height = HEIGHT }: 
       span.extend(at.peek());
     } else if (e.key === "Escape") at.value = -1;
     else if (e.key === "Enter" && !e.defaultPrevented && at.peek() >= 0 && href) open(points[at.peek()]!);
-    else if (e.key === "Enter" && at.peek() >= 0 && numericX) pick?.take(asNumber(points[at.peek()]![0]));
+    else if (e.key === "Enter" && at.peek() >= 0 && numericX) pick?.take?.(asNumber(points[at.peek()]![0]));
+    else if (e.key === "Enter" && at.peek() >= 0) pick?.point?.(at.peek());
   };
   const placeOf = (v: number): number => LEFT + ((v - x0) / Math.max(x1 - x0, 1e-300)) * inner;
   const takeAt = (clientX: number): void => {
     const px = clientX - box.current!.getBoundingClientRect().left - LEFT;
-    pick?.take(Math.round(x0 + Math.min(1, Math.max(0, px / inner)) * (x1 - x0)));
+    pick?.take?.(Math.round(x0 + Math.min(1, Math.max(0, px / inner)) * (x1 - x0)));
   };
   const open = (point: readonly Cell[]): void => {
     const to = href?.(point);
@@ -97,7 +99,7 @@ export function XyChart({ s, href, onSpan, pick, marks = [], height = HEIGHT }: 
         onPointerDown={(e) => span.down(e, nearest(e.clientX))}
         onPointerMove={(e) => span.extend((at.value = nearest(e.clientX)))} onPointerLeave={() => (at.value = -1)}
         onPointerUp={() => span.up()} onPointerCancel={() => span.cancel()}
-        onClick={(e) => (pick && numericX ? takeAt(e.clientX) : here && !span.took() && open(here))}
+        onClick={(e) => (pick?.take && numericX ? takeAt(e.clientX) : pick?.point && at.peek() >= 0 ? pick.point(at.peek()) : here && !span.took() && open(here))}
       >
         <svg width={width.value} height={height} aria-hidden="true">
           {y.ticks.map((t) => (
@@ -133,7 +135,7 @@ export function XyChart({ s, href, onSpan, pick, marks = [], height = HEIGHT }: 
           {span.from.value >= 0 && span.to.value >= 0 && <SpanBand a={sx(span.from.value)} b={sx(span.to.value)} pad={numericX ? 0 : slot / 2} top={TOP} tall={tall} />}
           {here && <line class="cursor-line" x1={sx(at.value)} x2={sx(at.value)} y1={TOP} y2={TOP + tall} />}
         </svg>
-        {here && <Tip s={s} point={here} on={on} colours={colours} x={sx(at.value)} width={width.value} href={Boolean(href?.(here))} span={Boolean(onSpan)} word={pick && numericX ? pick.word : ""} />}
+        {here && <Tip s={s} point={here} on={on} colours={colours} x={sx(at.value)} width={width.value} href={Boolean(href?.(here))} span={Boolean(onSpan)} word={pick && (numericX || pick.point) ? pick.word : ""} />}
       </div>
       {here && href?.(here) && <a id={anchorId(s)} class="unseen" tabIndex={-1} href={href(here)}>Show it in the timeline</a>}
     </figure>

@@ -1,5 +1,5 @@
-// Hands a text to the browser's downloads.
-export function save(name: string, type: string, text: string): void {
+// Hands a text or a picture to the browser's downloads.
+export function save(name: string, type: string, text: BlobPart): void {
   const url = URL.createObjectURL(new Blob([text], { type }));
   const a = document.createElement("a");
   a.href = url;

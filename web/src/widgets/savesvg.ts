@@ -3,7 +3,7 @@ import { save } from "./save";
 
 const LOOKS = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "font-family", "font-size", "font-weight", "text-anchor", "opacity"] as const;
 
-export function saveSvg(name: string, svg: SVGSVGElement, background: string): void {
+function textOf(svg: SVGSVGElement, background: string): string {
   const copy = svg.cloneNode(true) as SVGSVGElement;
   const from = svg.querySelectorAll("*");
   copy.querySelectorAll("*").forEach((e, i) => {
@@ -20,5 +20,21 @@ export function saveSvg(name: string, svg: SVGSVGElement, background: string): v
   const box = svg.viewBox.baseVal;
   for (const [k, v] of Object.entries({ x: box.x, y: box.y, width: box.width || svg.clientWidth, height: box.height || svg.clientHeight, fill: background })) sheet.setAttribute(k, String(v));
   copy.prepend(sheet);
-  save(`${name}.svg`, "image/svg+xml", new XMLSerializer().serializeToString(copy));
+  return new XMLSerializer().serializeToString(copy);
+}
+
+export function saveSvg(name: string, svg: SVGSVGElement, background: string): void {
+  save(`${name}.svg`, "image/svg+xml", textOf(svg, background));
+}
+
+/** Two points of the picture for each of the drawing. */
+export async function savePng(name: string, svg: SVGSVGElement, background: string): Promise<void> {
+  const picture = new Image();
+  picture.src = `data:image/svg+xml,${encodeURIComponent(textOf(svg, background))}`;
+  await picture.decode();
+  const canvas = document.createElement("canvas");
+  canvas.width = 2 * svg.clientWidth;
+  canvas.height = 2 * svg.clientHeight;
+  canvas.getContext("2d")?.drawImage(picture, 0, 0, canvas.width, canvas.height);
+  canvas.toBlob((blob) => blob && save(`${name}.png`, "image/png", blob), "image/png");
 }

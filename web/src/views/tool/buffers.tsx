@@ -1,25 +1,38 @@
 // The buffers that make up a program's peak, over its order.
 import { useMemo } from "preact/hooks";
-import { Lifetimes, type Buffer } from "../../charts/lifetimes";
+import type { Report } from "../../api/report";
+import { Lifetimes } from "../../charts/lifetimes";
 import { plural } from "../../model/format";
+import type { Buffer } from "../../model/lifetimes";
 import { opColumns, opOf } from "../../model/ops";
 import { asNumber, show } from "../../model/units";
+import { Icon } from "../../widgets/icon";
+import { savePng, saveSvg } from "../../widgets/savesvg";
 import { ModuleChoice } from "./modules";
 import { SeriesPart, type PartProps } from "./parts";
 import { AllPrograms, BaseChoice, BufferDiff } from "./programs";
 import { set, setArg } from "./state";
 
-const SPACES = [["0", "HBM"], ["1", "VMEM"], ["2", "SMEM"], ["3", "CMEM"], ["5", "host"]] as const;
 const MOST = 400;
 
+/** The memories that the program has buffers in. */
+function spacesOf(report: Report, now: string): [value: string, label: string][] {
+  const t = report.tables.find((x) => x.id === "spaces");
+  const at = (id: string): number => t?.columns.findIndex((c) => c.id === id) ?? -1;
+  const [space, name, size] = [at("space"), at("name"), at("size")];
+  const all = (t?.rows ?? []).map((r): [string, string] => [String(r[space]), `${r[name] === null ? `memory ${String(r[space])}` : String(r[name])}, ${show(r[size], "bytes")}`]);
+  return all.some(([v]) => v === now) ? all : [...all, [now, now === "0" ? "HBM" : `memory ${now}`]];
+}
+
 export function BufferControls({ report, s }: PartProps) {
+  const space = s.args["memory_space"] || "0";
   return (
     <div class="controls">
       <ModuleChoice report={report} s={s} />
       <BaseChoice report={report} s={s} />
       <label class="choice">Memory
-        <select value={s.args["memory_space"] || "0"} onChange={(e) => setArg("memory_space", e.currentTarget.value === "0" ? "" : e.currentTarget.value)}>
-          {SPACES.map(([v, name]) => <option key={v} value={v}>{name}</option>)}
+        <select value={space} onChange={(e) => setArg("memory_space", e.currentTarget.value === "0" ? "" : e.currentTarget.value)}>
+          {spacesOf(report, space).map(([v, name]) => <option key={v} value={v}>{name}</option>)}
         </select>
       </label>
     </div>
@@ -37,10 +50,10 @@ function BuffersPart({ report, s, root }: PartProps) {
   const made = useMemo(() => {
     if (!t) return null;
     const at = (id: string): number => t.columns.findIndex((c) => c.id === id);
-    const [begin, end, size, kind] = [at("begin"), at("end"), at("size"), at("kind")];
+    const [begin, end, size, kind, allocation, offset] = [at("begin"), at("end"), at("size"), at("kind"), at("allocation"), at("offset")] as const;
     if (begin < 0 || end < 0 || size < 0) return null;
     const c = opColumns(t);
-    const told = ["size", "padding", "kind", "shape", "opcode", "framework_op"].map(at).filter((i) => i >= 0);
+    const told = ["size", "padding", "kind", "shape", "opcode", "framework_op", "source", "offset"].map(at).filter((i) => i >= 0);
     const steps = order?.points.map((p) => asNumber(p[0])) ?? [];
     const last = Math.max(1, ...steps, ...t.rows.map((row) => asNumber(row[end]) || 0));
     // Without begin and end it lives as long as the program: arguments and results.
@@ -48,6 +61,7 @@ function BuffersPart({ report, s, root }: PartProps) {
       key: String(i), name: opOf(row, c).op || "padding and the like", size: asNumber(row[size]) || 0,
       begin: row[begin] === null ? 0 : asNumber(row[begin]), end: row[end] === null ? last : asNumber(row[end]),
       kind: kind >= 0 && row[kind] !== null ? String(row[kind]) : "Other",
+      place: allocation >= 0 && offset >= 0 && row[allocation] !== null ? { allocation: asNumber(row[allocation]), offset: asNumber(row[offset]) } : null,
       facts: told.filter((k) => row[k] !== null).map((k) => [t.columns[k]!.label, show(row[k], t.columns[k]!.unit)]),
     }));
     const peak = order ? order.points.reduce((best, p) => (asNumber(p[1]) > asNumber(best[1]) ? p : best), order.points[0] ?? [-1, 0]) : null;
@@ -56,6 +70,12 @@ function BuffersPart({ report, s, root }: PartProps) {
   if (!t || !made || made.buffers.length === 0) return null;
   const zoom = /^(\d{1,9})-(\d{1,9})$/.exec(s.args["w"] ?? "");
   const [from, to] = zoom ? [Number(zoom[1]), Math.min(made.last, Number(zoom[2]))] : [0, made.last];
+  const offsets = s.args["axis"] === "offset";
+  const picture = (e: Event, how: typeof saveSvg | typeof savePng): void => {
+    const panel = (e.currentTarget as Element).closest("section")!;
+    const svg = panel.querySelector<SVGSVGElement>(".lifetimes .plot svg");
+    if (svg) void how("lifetimes", svg, getComputedStyle(panel).backgroundColor);
+  };
   const curve = order && { ...order, points: order.points.filter((x) => asNumber(x[0]) >= from && asNumber(x[0]) <= to) };
   return (
     <>
@@ -64,9 +84,15 @@ function BuffersPart({ report, s, root }: PartProps) {
       <div class="panel-head">
         <h2>Lifetimes of the buffers at the peak</h2>
         <output class="table-count">{plural(made.buffers.length, "buffer")}{t.total_rows > made.buffers.length && ` of ${t.total_rows}, the largest`} · drag to see some steps of the program</output>
-        {zoom && <button type="button" class="button push" onClick={() => setArg("w", "")}>Whole program</button>}
+        <div class="switch push" role="group" aria-label="Heights say">
+          <button type="button" aria-pressed={!offsets} onClick={() => setArg("axis", "")}>Size</button>
+          <button type="button" aria-pressed={offsets} title="Where buffers lie in their allocations" onClick={() => setArg("axis", "offset")}>Offset</button>
+        </div>
+        {zoom && <button type="button" class="button" onClick={() => setArg("w", "")}>Whole program</button>}
+        <button type="button" class="button" title="Save the picture" onClick={(e) => picture(e, saveSvg)}><Icon name="download" /> SVG</button>
+        <button type="button" class="button" title="Save the picture" onClick={(e) => picture(e, savePng)}><Icon name="download" /> PNG</button>
       </div>
-      <Lifetimes {...made} from={from} to={to} onSpan={(a, b) => setArg("w", `${a}-${b}`)} chosen={s.op} onChoose={(b) => set(opOf(t.rows[Number(b.key)]!, opColumns(t)))} />
+      <Lifetimes {...made} offsets={offsets} from={from} to={to} onSpan={(a, b) => setArg("w", `${a}-${b}`)} chosen={s.op} onChoose={(b) => set(opOf(t.rows[Number(b.key)]!, opColumns(t)))} />
     </section>
     </>
   );

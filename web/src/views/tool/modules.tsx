@@ -21,13 +21,16 @@ export function programsOf(report: Report): { id: string; label: string }[] {
   }));
 }
 
+/** What the address becomes where another program is looked at. */
+export const otherProgram = (s: ToolUrl, id: string): Partial<ToolUrl> => ({ op: "", program: "", args: { ...s.args, program_id: id, module_name: "", node_name: "", w: "" } });
+
 export function ModuleChoice({ report, s }: { report: Report; s: ToolUrl }) {
   const programs = programsOf(report);
   if (programs.length < 2) return null;
   const now = s.args["program_id"] || s.program || programs[0]!.id;
   return (
     <label class="choice">Program
-      <select value={now} onChange={(e) => set({ op: "", program: "", args: { ...s.args, program_id: e.currentTarget.value, node_name: "" } })}>
+      <select value={now} onChange={(e) => set(otherProgram(s, e.currentTarget.value))}>
         {programs.map((p) => <option key={p.id} value={p.id}>{p.label}</option>)}
       </select>
     </label>

@@ -11,6 +11,25 @@ import { setArg } from "./state";
 /** Session picoseconds; null: none is chosen, and each allocator is shown at its peak. */
 const momentOf = (s: ToolUrl): bigint | null => (/^-?\d{1,18}$/.test(s.args["at"] ?? "") ? BigInt(s.args["at"]!) : null);
 
+/** Which allocator the page is about. */
+export function AllocatorChoice({ report, s }: PartProps) {
+  const t = report.tables.find((x) => x.id === "allocators");
+  const at = t?.columns.findIndex((c) => c.id === "allocator") ?? -1;
+  const names = [...new Set((t?.rows ?? []).map((r) => String(r[at])))];
+  const now = s.args["allocator"] ?? "";
+  if (at < 0 || (names.length < 2 && !now)) return null;
+  return (
+    <div class="controls">
+      <label class="choice">Allocator
+        <select value={now} onChange={(e) => setArg("allocator", e.currentTarget.value)}>
+          <option value="">all</option>
+          {names.map((n) => <option key={n} value={n}>{n}</option>)}
+        </select>
+      </label>
+    </div>
+  );
+}
+
 export function momentPick(x: Series, s: ToolUrl): Pick | undefined {
   if (x.x.unit !== "ps") return undefined;
   const at = momentOf(s);

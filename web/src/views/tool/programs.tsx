@@ -9,9 +9,9 @@ import { Icon } from "../../widgets/icon";
 import { ProblemPanel } from "../../widgets/problem";
 import { Loading } from "../../widgets/shell";
 import { useReport } from "./load";
-import { programsOf } from "./modules";
+import { otherProgram, programsOf } from "./modules";
 import { SeriesPart, TablePart, type PartProps } from "./parts";
-import { setArg } from "./state";
+import { set, setArg } from "./state";
 
 const ROWS = 2000;
 
@@ -49,7 +49,15 @@ function Diff({ base, ...p }: PartProps & { base: string }) {
 
 export function AllPrograms(p: PartProps) {
   const all = p.report.series.find((x) => x.id === "programs");
-  if (all) return <SeriesPart series={all} {...p} />;
+  if (all) return <SeriesPart series={all} pick={{ at: null, point: (i) => openProgram(p, String(all.points[i]?.[0])), word: "this program's buffers" }} {...p} />;
   if (programsOf(p.report).length < 2) return null;
   return <p class="part"><button type="button" class="button" onClick={() => setArg("programs", "all")}><Icon name="layers" /> Peaks of all programs</button></p>;
+}
+
+/** By its name, of which a chart has the first part. */
+function openProgram({ report, s }: PartProps, name: string): void {
+  const t = report.tables.find((x) => x.id === "programs");
+  const [module, id] = ["module", "program_id"].map((c) => t?.columns.findIndex((x) => x.id === c) ?? -1) as [number, number];
+  const row = t?.rows.find((r) => String(r[module]) === name) ?? t?.rows.find((r) => String(r[module]).startsWith(name));
+  if (row && row[id] !== null) set(otherProgram(s, String(row[id])));
 }

@@ -15,7 +15,7 @@ import { GroupControls, groupedTables, layersFirst } from "./groups";
 import { Distribution, InferenceControls } from "./inference";
 import { KernelsPart } from "./kernels";
 import { programArgument } from "./modules";
-import { momentPick, MomentPart, momentTables } from "./moment";
+import { AllocatorChoice, momentPick, MomentPart, momentTables } from "./moment";
 import { Questions } from "./questions";
 import { RooflinePart } from "./roofline";
 import { UnitsPart, unitTables } from "./units";
@@ -75,6 +75,7 @@ export const specials: Record<string, Special | undefined> = {
   inference_profile: { controls: (p) => <InferenceControls {...p} />, top: (p) => <Distribution {...p} />, series: (r) => otherSeries(r) },
   perf_counters: { controls: (p) => <CounterControls {...p} />, top: (p) => <CounterPart {...p} />, tables: counterTables },
   memory_profile: {
+    controls: (p) => <AllocatorChoice {...p} />,
     // "0, worker-1": the allocator's name and its host.
     series: (r) => r.series.map((x) => {
       const [allocator, ...host] = x.title.split(", ");

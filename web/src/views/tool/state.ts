@@ -19,7 +19,7 @@ export function setArg(name: string, value: string, push = true): void {
 }
 
 /** The page's own arguments are no business of the server's. */
-const OURS = /^(view|measure|cols|group|w|base|unit|by|colour|one|other|t0|t1|q\..*|sort\..*|cols\..*|group\..*)$/;
+const OURS = /^(view|measure|cols|group|w|axis|base|unit|sums|colour|one|other|t0|t1|q\..*|sort\..*|cols\..*|group\..*)$/;
 
 export function toolArguments(s: ToolUrl): Record<string, string> {
   return Object.fromEntries(Object.entries(s.args).filter(([k]) => !OURS.test(k)));
