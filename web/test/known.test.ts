@@ -13,10 +13,11 @@ test("a workload is a run's name without what counts it", async () => {
 
 test("what is known of a workload is known of its later runs, until it is forgotten", async () => {
   const { isKnown, knownFindings, markKnown } = await import("../src/model/known");
-  markKnown("train_1", "idle", true);
-  expect(isKnown(knownFindings.value, "train_2", "idle")).toBe(true);
-  expect(isKnown(knownFindings.value, "train_2", "copies")).toBe(false);
-  expect(isKnown(knownFindings.value, "serve_2", "idle")).toBe(false);
-  markKnown("train_3", "idle", false);
-  expect(isKnown(knownFindings.value, "train_2", "idle")).toBe(false);
+  markKnown("/p/a/", "train_1", "idle", true);
+  expect(isKnown(knownFindings.value, "/p/a/", "train_2", "idle")).toBe(true);
+  expect(isKnown(knownFindings.value, "/p/a/", "train_2", "copies")).toBe(false);
+  expect(isKnown(knownFindings.value, "/p/a/", "serve_2", "idle")).toBe(false);
+  expect(isKnown(knownFindings.value, "/p/b/", "train_2", "idle")).toBe(false);
+  markKnown("/p/a/", "train_3", "idle", false);
+  expect(isKnown(knownFindings.value, "/p/a/", "train_2", "idle")).toBe(false);
 });

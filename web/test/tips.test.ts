@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { asReport, type Report } from "../src/api/report";
 import type { Argument, EventDetails } from "../src/api/types";
 import { nearOf, opOfEvent } from "../src/model/near";
-import { stepsOf, tipsOf } from "../src/model/tips";
+import { stepsIn, stepsOf, tipsOf } from "../src/model/tips";
 
 function report(...tables: { id: string; columns: string[]; rows: unknown[][] }[]): Report {
   return asReport({
@@ -24,15 +24,27 @@ test("a suggestion has a place where the report says one", () => {
   expect(tipsOf(report())).toEqual([]);
 });
 
-test("steps are in order of time, and say how far the last was behind", () => {
+test("steps are in order of time, and say how far cores are apart", () => {
   const columns = ["step", "name", "shortest", "longest", "whole", "host", "first_plane", "first_begin_ps"];
   const steps = stepsOf(report({ id: "steps", columns, rows: [
     [2, null, 75, 100, true, "w-1", "p", 500], [1, "train 1", 100, 100, true, "w-0", "p", 100],
     [3, "cut", 1, 2, false, "w-0", "p", 700], [4, "nowhere", 1, 2, true, "w-0", "p", null],
   ] }));
-  expect(steps.map((s) => [s.name, s.t0, s.t1, s.host, s.behind, s.times])).toEqual([["train 1", 100n, 200n, "w-0", 0, 1], ["2", 500n, 600n, "w-1", 0.25, 1]]);
+  expect(steps.map((s) => [s.name, s.t0, s.t1, s.host, s.apart, s.times])).toEqual([["train 1", 100n, 200n, "w-0", 0, 1], ["2", 500n, 600n, "w-1", 0.25, 1]]);
   const long = stepsOf(report({ id: "steps", columns, rows: [10, 30, 10].map((n, i) => [i, "", n, n, true, "w", "p", i * 100]) }));
   expect(long.map((s) => s.times)).toEqual([1, 3, 1]);
+});
+
+test("of more steps than are drawn the longest of neighbours are, over the whole of what is in view", () => {
+  const columns = ["step", "name", "shortest", "longest", "whole", "host", "first_plane", "first_begin_ps"];
+  const steps = stepsOf(report({ id: "steps", columns, rows: Array.from({ length: 1000 }, (_, i) => [i, "", 10, i === 777 ? 90 : 10, true, "w", "p", i * 100]) }));
+  const names = (from: bigint, to: bigint, most: number): string[] => stepsIn(steps, { t0: from, t1: to }, most).map((s) => s.name);
+  expect(names(205n, 400n, 300)).toEqual(["2", "3", "4"]);
+  expect(names(-5n, 50n, 300)).toEqual(["0"]);
+  const few = names(0n, 100_000n, 10);
+  expect(few).toHaveLength(10);
+  expect(few).toContain("777");
+  expect(Number(few[9])).toBeGreaterThanOrEqual(900);
 });
 
 const nodes = { id: "nodes", columns: ["op", "opcode", "self_time", "shape", "distance", "more_operands", "more_users"], rows: [

@@ -1,4 +1,4 @@
-// Findings that somebody knows of already: kept in this browser, by workload and rule.
+// Findings that somebody knows of already: kept in this browser, by place, workload and rule.
 import { signal } from "@preact/signals";
 
 const KEY = "xprofd.known";
@@ -9,7 +9,7 @@ export function workload(run: string): string {
   return run.replace(/(\dT|[\d_:.-])+$/, "") || run;
 }
 
-const name = (run: string, rule: string): string => `${workload(run)}\t${rule}`;
+const name = (root: string, run: string, rule: string): string => `${root}\t${workload(run)}\t${rule}`;
 
 function read(): ReadonlySet<string> {
   try {
@@ -22,12 +22,17 @@ function read(): ReadonlySet<string> {
 
 export const knownFindings = signal<ReadonlySet<string>>(read());
 
-export const isKnown = (known: ReadonlySet<string>, run: string, rule: string): boolean => known.has(name(run, rule));
+globalThis.addEventListener?.("storage", (e) => {
+  if (e.key === KEY) knownFindings.value = read();
+});
 
-export function markKnown(run: string, rule: string, on: boolean): void {
-  const next = new Set(knownFindings.peek());
-  next.delete(name(run, rule));
-  if (on) next.add(name(run, rule));
+export const isKnown = (known: ReadonlySet<string>, root: string, run: string, rule: string): boolean => known.has(name(root, run, rule));
+
+export function markKnown(root: string, run: string, rule: string, on: boolean): void {
+  const stored = read();
+  const next = new Set(stored.size > 0 ? stored : knownFindings.peek());
+  next.delete(name(root, run, rule));
+  if (on) next.add(name(root, run, rule));
   knownFindings.value = new Set([...next].slice(-MOST));
   try {
     globalThis.localStorage?.setItem(KEY, JSON.stringify([...knownFindings.value]));

@@ -1,4 +1,4 @@
-// What reports say about times of the timeline: suggestions that were seen somewhere, and who was last in each step.
+// What reports say about times of the timeline: suggestions that were seen somewhere, and how each step went.
 import type { Cell, Report, Table } from "../api/report";
 import { big } from "../api/json";
 import { asNumber } from "./units";
@@ -14,9 +14,9 @@ export interface Tip {
 
 export interface Step extends Range {
   name: string;
-  host: string; // of the core that took longest
+  host: string; // of the core that worked longest: its step less what it waited in it
   plane: string;
-  behind: number; // 0 … 1: how much less the shortest took
+  apart: number; // 0 … 1: how much less the step took on the core where it was shortest; of all cores
   times: number; // as long as the middle one of all steps
 }
 
@@ -61,8 +61,33 @@ export function stepsOf(r: Report): Step[] {
       const longest = asNumber(get(row, "longest"));
       const range = rangeOf(whole(get(row, "first_begin_ps")), whole(get(row, "longest")));
       if (!range || !(longest > 0) || get(row, "whole") === false) return [];
-      const behind = Math.max(0, (longest - asNumber(get(row, "shortest"))) / longest) || 0;
-      return [{ ...range, name: text(get(row, "name")) || text(get(row, "step")), host: text(get(row, "host")), plane: text(get(row, "first_plane")), behind, times: longest / middle }];
+      const apart = Math.max(0, (longest - asNumber(get(row, "shortest"))) / longest) || 0;
+      return [{ ...range, name: text(get(row, "name")) || text(get(row, "step")), host: text(get(row, "host")), plane: text(get(row, "first_plane")), apart, times: longest / middle }];
     })
     .sort((a, b) => (a.t0 < b.t0 ? -1 : a.t0 > b.t0 ? 1 : 0));
+}
+
+/** Those of a range, of steps in order of time: not more than `most`, each the longest of its neighbours. */
+export function stepsIn(steps: readonly Step[], r: Range, most: number): readonly Step[] {
+  let from = firstAfter(steps, r.t0);
+  // Steps follow each other, but for those of other cores: the one before may reach into the range.
+  while (from > 0 && steps[from - 1]!.t1 > r.t0) from--;
+  const to = firstAfter(steps, r.t1);
+  if (to - from <= most) return steps.slice(from, to);
+  const out: Step[] = [];
+  for (let i = 0; i < most; i++) {
+    const part = steps.slice(from + Math.floor(((to - from) * i) / most), from + Math.floor(((to - from) * (i + 1)) / most));
+    out.push(part.reduce((a, b) => (b.times > a.times ? b : a)));
+  }
+  return out;
+}
+
+function firstAfter(steps: readonly Step[], t: bigint): number {
+  let [lo, hi] = [0, steps.length];
+  while (lo < hi) {
+    const mid = (lo + hi) >> 1;
+    if (steps[mid]!.t0 > t) hi = mid;
+    else lo = mid + 1;
+  }
+  return lo;
 }

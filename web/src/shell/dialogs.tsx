@@ -9,14 +9,10 @@ import { TIMELINE, tools } from "../model/tools";
 import { Icon } from "../widgets/icon";
 import { Palette } from "./palette";
 import { currentRun } from "./rail";
+import { isTyping } from "./typing";
 
 export const dialog = signal<"" | "palette" | "help">("");
 const pending = signal(false); // after G
-
-function isTyping(e: KeyboardEvent): boolean {
-  const t = e.target;
-  return t instanceof HTMLElement && (t.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(t.tagName));
-}
 
 function goByKey(key: string): boolean {
   const { root, search } = here.peek();

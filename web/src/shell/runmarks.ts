@@ -14,13 +14,19 @@ function stored(): RunMark[] {
 
 const marks = signal<readonly RunMark[]>(stored());
 
+// What other tabs write is seen here, and kept: each change is made to what is stored now.
+globalThis.addEventListener?.("storage", (e) => {
+  if (e.key === KEY) marks.value = stored();
+});
+
 /** Of the runs of this place, by name. */
 export function marksOf(root: string): Map<string, RunMark> {
   return new Map(marks.value.filter((m) => m.root === root).map((m) => [m.run, m]));
 }
 
 export function mark(root: string, run: string, change: Partial<Pick<RunMark, "labels" | "note" | "hidden">>): void {
-  marks.value = withMark(marks.peek(), root, run, change);
+  const now = stored();
+  marks.value = withMark(now.length > 0 ? now : marks.peek(), root, run, change);
   try {
     localStorage.setItem(KEY, JSON.stringify(marks.peek()));
   } catch {

@@ -55,7 +55,7 @@ function RunOf({ a, root }: { a: Run; root: string }) {
         <p title={when.iso}>captured {when.text} <span class="ago">{ago(a.captured_ms, Date.now())}</span> · {plural(a.hosts.length, "host")}{a.location && <> · <code>{a.location}</code></>}</p>
       </div>
       {a.hosts.length === 0
-        ? <div class="empty"><h2>No profile in this run</h2>{a.note && <p>{a.note}</p>}<p>Read: <code>{a.location}</code>. Expected there: <code>&lt;host&gt;.xplane.pb</code>.</p></div>
+        ? <div class="empty"><h2>No profile in this run</h2>{a.note && <p>{a.note}</p>}<p>{a.location ? <>Read: <code>{a.location}</code>. Expected there: </> : "Expected in it: "}<code>&lt;host&gt;.xplane.pb</code>.</p></div>
         : (
           <div class="sheet">
             <table class="runs">

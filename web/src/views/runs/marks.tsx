@@ -13,7 +13,8 @@ export function MarkButton({ run, m, open }: { run: string; m: RunMark | undefin
   );
 }
 
-/** Of one run; what is written is kept when a field is left. */
+/** Of one run; what is written is kept when a field is left. The list is drawn anew meanwhile, which
+ * must not put back what the fields held before. */
 export function MarkDialog({ root, run, m, hide, close }: { root: string; run: string; m: RunMark | undefined; hide: () => void; close: () => void }) {
   const box = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => box.current?.showModal(), []);
@@ -26,10 +27,10 @@ export function MarkDialog({ root, run, m, hide, close }: { root: string; run: s
       </div>
       <form onSubmit={(e) => (e.preventDefault(), box.current?.close())}>
         <label>Labels
-          <input type="text" value={m?.labels.join(", ") ?? ""} placeholder="baseline, tuned" onChange={(e) => mark(root, run, { labels: parseLabels(e.currentTarget.value) })} />
+          <input type="text" defaultValue={m?.labels.join(", ") ?? ""} placeholder="baseline, tuned" onChange={(e) => mark(root, run, { labels: parseLabels(e.currentTarget.value) })} />
         </label>
         <label>Note
-          <textarea rows={3} value={m?.note ?? ""} onChange={(e) => mark(root, run, { note: e.currentTarget.value.trim() })} />
+          <textarea rows={3} defaultValue={m?.note ?? ""} onChange={(e) => mark(root, run, { note: e.currentTarget.value.trim() })} />
         </label>
         <p class="none">Kept in this browser: nothing is written beside the profiles.</p>
         <p class="row">

@@ -14,6 +14,7 @@ import { exact, natural, show } from "../../model/units";
 import { figuresFor, wantFigures } from "../../shell/figures";
 import { pinned, togglePin } from "../../shell/pins";
 import { mark, marksOf } from "../../shell/runmarks";
+import { isTyping } from "../../shell/typing";
 import { KeptUploads, OpenFile } from "../../shell/upload";
 import { Icon } from "../../widgets/icon";
 import { ProblemPanel } from "../../widgets/problem";
@@ -70,7 +71,7 @@ export function RunsPage() {
     };
     const unwatch = watch(api.url("events"), { runs }, look, EVERY);
     const key = (e: KeyboardEvent): void => {
-      if (e.key !== "/" || e.ctrlKey || e.metaKey || e.target instanceof HTMLInputElement) return;
+      if (e.key !== "/" || e.ctrlKey || e.metaKey || isTyping(e) || document.querySelector("dialog[open]")) return;
       e.preventDefault();
       input.current?.select();
     };

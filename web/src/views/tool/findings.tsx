@@ -40,7 +40,7 @@ export function FindingsPart({ report, s, root }: PartProps) {
   const get = (row: readonly Cell[], id: string): string => (at(id) < 0 ? "" : text(row[at(id)]));
   const columns = opColumns(t);
   const known = knownFindings.value;
-  const rows = [...t.rows].sort((a, b) => Number(isKnown(known, s.run, get(a, "rule"))) - Number(isKnown(known, s.run, get(b, "rule"))));
+  const rows = [...t.rows].sort((a, b) => Number(isKnown(known, root, s.run, get(a, "rule"))) - Number(isKnown(known, root, s.run, get(b, "rule"))));
   if (t.rows.length === 0) return <div class="empty"><h2>Nothing to suggest</h2><p>No rule that could be checked applies to this run; below is what was looked at.</p></div>;
   return (
     <section class="findings" aria-label={t.title}>
@@ -50,7 +50,7 @@ export function FindingsPart({ report, s, root }: PartProps) {
         const op = get(row, "op");
         const page = toolOf(get(row, "tool"));
         const rule = get(row, "rule");
-        const old = isKnown(known, s.run, rule);
+        const old = isKnown(known, root, s.run, rule);
         const time = timeOf(row, columns, "ps");
         const there = time && timelineHref(root, s, { ...(op ? { op, program: get(row, "program_id") } : {}), begin: time.begin, duration: time.duration, window: !op, ...(time.host ? { host: time.host } : {}) });
         const seen = op ? { op, program: get(row, "program_id") } : {};
@@ -69,7 +69,7 @@ export function FindingsPart({ report, s, root }: PartProps) {
               {page && page.id !== "trace" && <a class="button" href={`${root}${page.id}${elsewhere(s, seen)}`}><Icon name={page.icon} /> Look at it: {page.label}</a>}
               {there && <a class="button" href={there} title="The timeline where it is seen best"><Icon name="timeline" /> See it happen: {show(time.duration ?? 0, "ps")} on {time.host}</a>}
               {page && page.id === "trace" && !there && <a class="button" href={toolHref(root, page.id, s)}><Icon name={page.icon} /> Look at it: {page.label}</a>}
-              <button type="button" class="link" aria-pressed={old} title="Kept in this browser; it stands last from then on" onClick={() => markKnown(s.run, rule, !old)}>{old ? "Known: forget that" : "Mark as known"}</button>
+              <button type="button" class="link" aria-pressed={old} title="Kept in this browser; it stands last from then on" onClick={() => markKnown(root, s.run, rule, !old)}>{old ? "Known: forget that" : "Mark as known"}</button>
             </p>
           </article>
         );

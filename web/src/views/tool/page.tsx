@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { Api } from "../../api/client";
-import type { Metric, Report } from "../../api/report";
+import type { Column, Metric, Report } from "../../api/report";
 import type { Progress, Run } from "../../api/types";
 import { bytes, count, plural } from "../../model/format";
 import { here } from "../../model/location";
@@ -43,7 +43,7 @@ export function ToolPage() {
   const api = useMemo(() => new Api(root), [root]);
   const info = useSignal<Run | null>(null);
   const limit = useSignal(ROWS);
-  const truncated = useSignal(false);
+  const truncated = useSignal<readonly Column[] | null>(null); // of a table that is not here whole
 
   useEffect(() => {
     document.title = `${tool.label} · ${runTitle(s.run)} · xprofd`;
@@ -57,18 +57,18 @@ export function ToolPage() {
   }, [api, s.run]);
 
   // Rows that were kept back are ordered and chosen by the server, not among those that are here.
-  const word = truncated.value ? serverFilter(s.q) : "";
+  const word = truncated.value ? serverFilter(s.q, truncated.value) : "";
   const { report, problem, busy, progress, retry } = useReport(api, {
     run: s.run, tool: tool.id, host: s.hosts, limit: limit.value, ...rangeArguments(s), ...toolArguments(s), ...specials[tool.id]?.args?.(s),
     ...(truncated.value && s.sort ? { sort: s.sort } : {}), ...(word ? { filter: word } : {}),
   });
   const r = report.value?.tool === tool.id ? report.value : null;
   useEffect(() => {
-    if (r && r.tables[0] && r.tables[0].total_rows > r.tables[0].rows.length) truncated.value = true;
+    if (r && r.tables[0] && r.tables[0].total_rows > r.tables[0].rows.length) truncated.value = r.tables[0].columns;
   }, [r]);
 
   // The list of runs shows what was seen here, without asking for it again.
-  const overview = r && tool.id === "overview_page" && s.hosts.length === 0 && !r.range ? r : null;
+  const overview = r && tool.id === "overview_page" && s.hosts.length === 0 && !r.range && !s.marker ? r : null;
   const size = info.value?.hosts.reduce((a, h) => a + h.bytes, 0);
   useEffect(() => {
     if (overview && size !== undefined) remember(root, s.run, size, overview);

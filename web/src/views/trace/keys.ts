@@ -1,5 +1,6 @@
 // Keys of the timeline. A held key moves smoothly; a tap moves a step.
 import { cycleTheme } from "../../model/theme";
+import { isTyping } from "../../shell/typing";
 import type { Trace } from "./trace";
 
 export const help: { keys: string; what: string }[][] = [
@@ -54,11 +55,6 @@ export interface KeyTargets {
   toggleHelp: () => void;
   pointerShare: () => number; // where zoom has its centre, 0 … 1
   pointer: () => { x: number; y: number } | null; // in the rows' part
-}
-
-function isTyping(e: KeyboardEvent): boolean {
-  const t = e.target;
-  return t instanceof HTMLElement && (t.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(t.tagName));
 }
 
 function discrete({ trace, focusSearch, toggleHelp, pointer, pointerShare }: KeyTargets): Record<string, () => void> {

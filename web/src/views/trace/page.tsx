@@ -65,7 +65,7 @@ export function TracePage() {
     return (
       <>
         <Bar crumbs={<><a href={root}>Runs</a> <Icon name="right" /> <b>{runTitle(run)}</b></>} />
-        <main class="page"><p class="none">This run holds no profile. Read: <code>{info.value.location}</code>. Expected there: <code>&lt;host&gt;.xplane.pb</code>.</p></main>
+        <main class="page"><p class="none">This run holds no profile. {info.value.location ? <>Read: <code>{info.value.location}</code>. Expected there: </> : "Expected in it: "}<code>&lt;host&gt;.xplane.pb</code>.</p></main>
       </>
     );
   if (!host) return <><Bar crumbs={<a href={root}>Runs</a>} /><main class="page"><Loading what="Opening the run…" /></main></>;
@@ -178,7 +178,8 @@ function showHost(trace: Trace, host: string, at: bigint): void {
 function showPlace(trace: Trace, place: Range & { host: string }): void {
   const v = fitView(place, trace.bounds.peek(), 0.5);
   if (place.host === trace.who.host || !place.host) return trace.zoomInto(v);
-  go(`${trace.api.root}trace${formatTrace({ ...emptyTrace, run: trace.who.run, host: place.host, t: { t0: v.t0, t1: endOf(v) }, tips: true })}${handedOn()}`);
+  const { q, marks, measured, strip, off } = trace.url();
+  go(`${trace.api.root}trace${formatTrace({ ...emptyTrace, run: trace.who.run, host: place.host, t: { t0: v.t0, t1: endOf(v) }, q, marks, measured, strip, off, tips: true })}${handedOn()}`);
 }
 
 function Crumbs({ api, trace, run, host, info }: { api: Api; trace: Trace; run: string; host: string; info: Run | null }) {

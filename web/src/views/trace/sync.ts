@@ -1,6 +1,6 @@
 // The address follows the timeline: an entry of its own for a discrete step, else the present one
 // is rewritten once things are quiet.
-import { effect } from "@preact/signals";
+import { effect, untracked } from "@preact/signals";
 import { go, here, rewritten } from "../../model/location";
 import { rangeQuery } from "../../model/toolurl";
 import { formatTrace, parseTrace } from "../../model/url";
@@ -22,23 +22,26 @@ const QUIET = 200; // ms; browsers refuse more than some hundred rewrites in hal
 
 export function syncAddress(trace: Trace): () => void {
   let written = window.location.search;
+  let asked = written; // what was to be written: the browser escapes an apostrophe, which is no news
   let pending: string | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   const replace = (): void => {
     clearTimeout(timer);
     if (pending === null) return;
-    window.history.replaceState(null, "", (written = pending));
+    window.history.replaceState(null, "", (asked = pending));
+    written = window.location.search;
     pending = null;
     rewritten();
   };
 
   const stopWriting = effect(() => {
     const next = formatTrace(trace.url()) + handedOn();
-    if (next === (pending ?? written)) return;
+    if (next === (pending ?? asked)) return;
     if (trace.step) {
       replace();
-      window.history.pushState(null, "", (written = next));
+      window.history.pushState(null, "", (asked = next));
+      written = window.location.search;
       rewritten();
     } else {
       pending = next;
@@ -56,8 +59,8 @@ export function syncAddress(trace: Trace): () => void {
     if (page !== "trace" || url.run !== trace.who.run || url.host !== trace.who.host) return;
     clearTimeout(timer);
     pending = null;
-    written = search;
-    trace.apply(url);
+    written = asked = search;
+    untracked(() => trace.apply(url));
   });
 
   return () => {

@@ -1,53 +1,38 @@
 // What the reports know of the times in view, above the rows: where suggestions are seen, and who was last in each step.
-import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-import { asProblem, isAbort, type Problem } from "../../api/client";
-import { asReport, type Report } from "../../api/report";
+import { useMemo } from "preact/hooks";
+import { here } from "../../model/location";
 import { percent, plural } from "../../model/format";
-import { stepsOf, tipsOf, type Step, type Tip } from "../../model/tips";
+import { stepsIn, stepsOf, tipsOf, type Step, type Tip } from "../../model/tips";
 import { xOf, type Range } from "../../model/view";
 import { ProblemPanel } from "../../widgets/problem";
 import { Loading } from "../../widgets/shell";
+import { useReport } from "../tool/load";
 import type { Trace } from "./trace";
 
 const STEPS = 2000; // that are asked for
-const SHOWN = 300; // steps in view that are drawn
-const LATE = 0.05; // of a step: worth a word
+const SHOWN = 300; // marks in view: of steps that lie closer the longest stands for them
+const APART = 0.05; // of a step: worth a word
 const LONG = 1.2; // times the middle one
 const TARGET = 24; // pixels that can be hit
 
 export type Go = (place: Range & { host: string }) => void;
 
-interface Known {
-  tips: Tip[];
-  steps: Step[];
-  verdict: string | null;
-}
-
 export function TipsPanel({ trace, go }: { trace: Trace; go: Go }) {
-  const known = useSignal<Known | null>(null);
-  const problem = useSignal<Problem | null>(null);
-  const again = useSignal(0);
-  useEffect(() => {
-    const abort = new AbortController();
-    known.value = problem.value = null;
-    const ask = async (tool: string): Promise<Report> =>
-      asReport(await trace.api.json<Partial<Report>>("report", { run: trace.who.run, tool, limit: STEPS }, abort.signal));
-    Promise.all([ask("smart_suggestion"), ask("pod_viewer")]).then(
-      ([tips, pod]) => (known.value = { tips: tipsOf(tips), steps: stepsOf(pod), verdict: pod.verdict }),
-      (e: unknown) => isAbort(e) || (problem.value = asProblem(e)),
-    );
-    return () => abort.abort();
-  }, [again.value]);
-  if (problem.value) return <ProblemPanel small problem={problem.value} retry={() => again.value++} />;
-  if (!known.value) return <div class="strip-wait"><Loading what="Asking what the reports know…" /></div>;
-  const { tips, steps, verdict } = known.value;
+  const marker = new URLSearchParams(here.value.search).get("step_marker");
+  const ask = { run: trace.who.run, limit: STEPS, ...(marker ? { step_marker: marker } : {}) };
+  const suggested = useReport(trace.api, { ...ask, tool: "smart_suggestion" });
+  const pod = useReport(trace.api, { ...ask, tool: "pod_viewer" });
+  const tips = useMemo(() => suggested.report.value && tipsOf(suggested.report.value), [suggested.report.value]);
+  const steps = useMemo(() => (pod.report.value ? stepsOf(pod.report.value) : []), [pod.report.value]);
+  if (suggested.problem.value) return <ProblemPanel small problem={suggested.problem.value} retry={suggested.retry} />;
+  if (!tips) return <div class="strip-wait"><Loading what="Asking what the reports know…" /></div>;
   const page = (tool: string): string => `${trace.api.root}${tool}?run=${encodeURIComponent(trace.who.run)}`;
+  const why = pod.problem.value ? pod.problem.value.message : pod.report.value?.verdict ?? "";
   return (
     <section class="strip tips" aria-label="Suggestions and steps">
       <div class="strip-words">
         <a href={page("smart_suggestion")}>{plural(tips.length, "suggestion")}</a>
-        <a href={page("pod_viewer")} title={verdict ?? ""}>{steps.length ? "Last in each step" : "No steps"}</a>
+        <a href={page("pod_viewer")} title={why}>{steps.length ? "Steps" : pod.busy.value ? "Steps…" : "No steps"}</a>
       </div>
       <div class="tips-lanes">
         <TipLane trace={trace} tips={tips} href={page("smart_suggestion")} go={go} />
@@ -100,22 +85,22 @@ function TipLane({ trace, tips, href, go }: { trace: Trace; tips: readonly Tip[]
 }
 
 function StepLane({ trace, steps, go }: { trace: Trace; steps: readonly Step[]; go: Go }) {
-  const seen = steps.flatMap((step) => {
-    const at = boxOf(trace, step);
-    return at ? [{ step, at }] : [];
-  });
   if (steps.length === 0) return null;
+  const { t0, span } = trace.shown.value;
+  const seen = stepsIn(steps, { t0, t1: t0 + BigInt(Math.ceil(span)) }, SHOWN);
   return (
     <div class="tips-lane">
-      {seen.slice(0, SHOWN).map(({ step, at }) => {
+      {seen.map((step) => {
+        const at = boxOf(trace, step);
+        if (!at) return null;
         const core = step.plane.slice(step.plane.lastIndexOf("/device:") + 1).replace("device:", "");
         const who = step.host === trace.who.host ? core : `${step.host} ${core}`;
-        const late = step.behind >= LATE;
+        const apart = step.apart >= APART;
         const long = step.times >= LONG;
-        const words = [long && `${step.times.toFixed(1)} × as long as usual`, late && `${who} last by ${percent(step.behind, 1)}`].filter(Boolean).join(", ");
+        const words = [long && `${step.times.toFixed(1)} × as long as usual`, apart && `cores differ by ${percent(step.apart, 1)}, ${who} worked longest`].filter(Boolean).join(", ");
         const look = {
-          class: `step-mark ${late || long ? "late" : ""}`, style: { left: at.left, width: at.width },
-          title: `Step ${step.name}: ${step.times.toFixed(2)} × as long as the middle one.\n${step.host} ${core} was last; the first took ${percent(step.behind, 1)} less.`,
+          class: `step-mark ${apart || long ? "late" : ""}`, style: { left: at.left, width: at.width },
+          title: `Step ${step.name}: ${step.times.toFixed(2)} × as long as the middle one.\n${step.host} ${core} worked longest, waiting left out; from the shortest to the longest of all cores: ${percent(step.apart, 1)}.`,
         };
         const key = `${step.name} ${step.t0}`;
         if (at.wide < TARGET) return <i key={key} {...look} />; // there is no room for more

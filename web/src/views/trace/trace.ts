@@ -847,6 +847,7 @@ export class Trace {
     if (!m) return;
     try {
       const hit = await this.search.nearest(m.line, op, m, dir);
+      if (this.event.mark.peek() !== m) return; // somebody went on meanwhile
       if (hit) this.chooseHit(hit, "details");
       else this.say(`${op} has no event on this row.`);
     } catch (e) {
