@@ -499,6 +499,25 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     await close();
   });
 
+  test("text is as large as the browser's default font size asks for, and its rows with it", async () => {
+    const { page, check, close } = await openWith(fixed({}));
+    const devtools = await page.context().newCDPSession(page);
+    await devtools.send("Page.setFontSizes", { fontSizes: { standard: 32 } });
+    const cut = (what) => page.evaluate((css) => [...document.querySelectorAll(css)].filter((e) => e.scrollHeight > e.clientHeight + 2).map((e) => e.textContent), what);
+    await page.goto(`${base}hlo_stats?run=${PLAIN}`);
+    await ready(page);
+    assert.equal(await page.evaluate(() => getComputedStyle(document.querySelector(".data tbody td")).fontSize), "26px");
+    assert.equal(await page.evaluate(() => document.querySelector(".data tbody tr:not(.spacer)").offsetHeight), 58);
+    assert.deepEqual(await cut(".data td, .data th, .tile h3, .tile b, .bar button, .bar select"), []);
+    await page.goto(`${base}trace?run=${PLAIN}&host=w-0`);
+    await page.waitForSelector(".line .who");
+    assert.deepEqual(await cut(".plane .name, .line .count, .corner, .bar select"), []);
+    const rows = await page.evaluate(() => [...document.querySelectorAll(".label:has(.who)")].map((e) => [e.offsetHeight, e.querySelector(".name").offsetHeight]));
+    assert.ok(rows.length > 0 && rows.every(([row, name]) => name > 24 && row >= name - 6), `${rows}`);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
   test("names with markup stay text in every part of every page", async () => {
     const name = (i) => `${MARKUP}${i}`;
     const { page, check, close } = await openWith(fixed({ name }));

@@ -4,14 +4,15 @@
 import { thinned } from "../layout/bars";
 import { layoutLane } from "../layout/rects";
 import { fitText } from "../layout/text";
+import { px, unit } from "../layout/unit";
 import { count, duration } from "../model/format";
 import { xOf, type Range } from "../model/view";
 import { Bars, type Lane, type Pen } from "./bars";
 import type { Scene, SceneBox, SceneLane, SceneRow, SceneSlab } from "./scene";
 
-export const RULER = 28;
+export const RULER = px(28);
 
-const LABEL_ROOM = 14; // narrower ones get no text
+const LABEL_ROOM = px(14); // narrower ones get no text
 
 /** A lane in sight. */
 interface Laid {
@@ -75,10 +76,10 @@ export class Timeline {
     ctx.fillStyle = s.theme.accent;
     ctx.fillRect(Math.round(x0), RULER, 1, s.height);
     ctx.fillRect(Math.round(x1), RULER, 1, s.height);
-    const y = RULER + 16;
+    const y = RULER + px(16);
     ctx.fillRect(Math.max(0, x0), y, Math.max(1, Math.min(s.width, x1) - Math.max(0, x0)), 1);
     const text = duration(m.t1 - m.t0, 6);
-    ctx.font = `600 12px ${s.theme.font}`;
+    ctx.font = `600 ${12 * unit}px ${s.theme.font}`;
     const w = ctx.measureText(text).width + 14;
     const at = Math.min(s.width - w / 2 - 4, Math.max(w / 2 + 4, (Math.max(0, x0) + Math.min(s.width, x1)) / 2));
     this.pill(s, text, at, y, w);
@@ -88,7 +89,7 @@ export class Timeline {
     const { ctx } = this;
     ctx.fillStyle = s.theme.accent;
     ctx.beginPath();
-    ctx.roundRect(x - w / 2, y - 9, w, 19, 9);
+    ctx.roundRect(x - w / 2, y - px(9), w, px(19), px(9));
     ctx.fill();
     ctx.fillStyle = s.theme.background;
     ctx.textAlign = "center";
@@ -108,12 +109,12 @@ export class Timeline {
       ctx.fillRect(x, from, 1, from ? s.height : RULER);
       ctx.globalAlpha = 1;
       if (from) return;
-      ctx.fillRect(x, RULER - 15, 14, 13);
+      ctx.fillRect(x, RULER - px(15), px(14), px(13));
       ctx.fillStyle = s.theme.background;
-      ctx.font = `600 10px ${s.theme.font}`;
+      ctx.font = `600 ${10 * unit}px ${s.theme.font}`;
       ctx.textBaseline = "middle";
       ctx.textAlign = "center";
-      ctx.fillText(String(i + 1), x + 7, RULER - 8);
+      ctx.fillText(String(i + 1), x + px(7), RULER - px(8));
       ctx.textAlign = "left";
     });
   }
@@ -144,13 +145,13 @@ export class Timeline {
     ctx.fillRect(0, 0, s.width, RULER);
     ctx.fillStyle = theme.line;
     ctx.fillRect(0, RULER - 1, s.width, 1);
-    ctx.font = `11px ${theme.font}`;
+    ctx.font = `${11 * unit}px ${theme.font}`;
     ctx.textBaseline = "middle";
     for (const t of s.ruler.ticks) {
       const x = Math.round(t.x);
       ctx.fillStyle = t.label === null ? theme.line : theme.muted;
       ctx.fillRect(x, t.label === null ? RULER - 5 : RULER - 10, 1, t.label === null ? 4 : 9);
-      if (t.label !== null) ctx.fillText(t.label, x + 5, 13);
+      if (t.label !== null) ctx.fillText(t.label, x + 5, px(13));
     }
     if (s.area) this.rulerArea(s, s.area);
     else if (s.cursorX !== null) this.rulerCursor(s, s.cursorX);
@@ -167,17 +168,17 @@ export class Timeline {
     const x1 = xOf(s.view, a.t1, s.width);
     if (x1 < 0 || x0 > s.width) return;
     const label = duration(a.t1 - a.t0, 5);
-    ctx.font = `600 11px ${s.theme.font}`;
+    ctx.font = `600 ${11 * unit}px ${s.theme.font}`;
     const w = ctx.measureText(label).width + 14;
     const middle = Math.min(s.width - w / 2 - 4, Math.max(w / 2 + 4, (Math.max(0, x0) + Math.min(s.width, x1)) / 2));
     ctx.fillStyle = s.theme.accent;
     ctx.fillRect(x0, RULER - 3, Math.max(1, x1 - x0), 3);
     ctx.beginPath();
-    ctx.roundRect(middle - w / 2, 4, w, 18, 9);
+    ctx.roundRect(middle - w / 2, px(4), w, px(18), px(9));
     ctx.fill();
     ctx.fillStyle = s.theme.background;
     ctx.textAlign = "center";
-    ctx.fillText(label, middle, 13.5);
+    ctx.fillText(label, middle, 13.5 * unit);
     ctx.textAlign = "left";
   }
 
@@ -258,14 +259,14 @@ export class Timeline {
     ctx.setTransform(1, 0, 0, 1, 0, 0);
     this.bars.draw(ctx, laid.bar, y, h);
     ctx.setTransform(k, 0, 0, k, 0, 0);
-    if (laid.height >= 12) this.labels(s, laid);
+    if (laid.height >= px(12)) this.labels(s, laid);
   }
 
   private labels(s: Scene, { slab, lane, bar, top, height }: Laid): void {
     const { ctx } = this;
     const { spans } = bar;
     const k = s.scale;
-    ctx.font = `11px ${s.theme.font}`;
+    ctx.font = `${11 * unit}px ${s.theme.font}`;
     ctx.textBaseline = "middle";
     ctx.fillStyle = s.theme.onRect;
     for (let i = 0; i < spans.n; i++) {

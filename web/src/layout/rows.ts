@@ -1,13 +1,14 @@
 // Where each plane and line is drawn: numbers in, rows out. y counts from the top of all rows.
 import type { Line, Plane } from "../api/types";
+import { px } from "./unit";
 
-export const HEADING = 26;
-export const LANE = 17; // a lane with its gap
+export const HEADING = px(26);
+export const LANE = px(17); // a lane with its gap
 export const FLAT_LANE = 5;
 const PAD = 5; // between lines
-const FLAT_MIN = 22;
-const CURVE = 44;
-const EMPTY = 16; // a line without events: there, but not in the way
+const FLAT_MIN = px(22);
+const CURVE = px(44);
+const EMPTY = px(16); // a line without events: there, but not in the way
 
 export interface Row {
   y: number;

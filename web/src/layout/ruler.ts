@@ -1,6 +1,7 @@
 // Where the time ruler has its marks, and what they say.
 import { count, timestamp } from "../model/format";
 import type { View } from "../model/view";
+import { unit as scale } from "./unit";
 
 export interface Tick {
   x: number;
@@ -34,7 +35,7 @@ function floorTo(t: bigint, step: bigint): bigint {
  * Labels count from the session's start as long as that stays short; deep in a long session
  * they count from a round time that stands once at the left.
  */
-export function layoutRuler(v: View, width: number, gap = 110): Ruler {
+export function layoutRuler(v: View, width: number, gap = 110 * scale): Ruler {
   const step = niceStep((v.span * gap) / width);
   const big = BigInt(step);
   const [unit, size] = unitOf(step);

@@ -4,6 +4,7 @@ import { useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Cell, Column, Table } from "../api/report";
+import { px } from "../layout/unit";
 import { commonStart, fullName, naturalWidth, shownColumns } from "../model/columns";
 import { count, plural } from "../model/format";
 import {
@@ -16,8 +17,8 @@ import { Popover } from "./popover";
 import { save } from "./save";
 import { useWidth } from "./size";
 
-export const ROW = 29; // px, as in tool.css
-const HEAD = 32;
+export const ROW = px(29); // as in tool.css
+const HEAD = px(32);
 const AROUND = 12; // rows drawn beyond those in sight
 const LONG = 18; // rows; more and the table scrolls in itself
 

@@ -1,6 +1,7 @@
 // Text of any length: only the lines in sight are in the page.
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { px } from "../layout/unit";
 import { count } from "../model/format";
 import { pieces, referred } from "../model/graph";
 import { here } from "../model/location";
@@ -9,7 +10,7 @@ import { Copy } from "./copy";
 import { Icon } from "./icon";
 import { save } from "./save";
 
-const LINE = 18;
+const LINE = px(18);
 const TALL = 28;
 
 /** Names of ops lead to them, on the page one is on. */

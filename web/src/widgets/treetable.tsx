@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
 import type { Cell, Tree } from "../api/report";
 import { count } from "../model/format";
+import { px } from "../layout/unit";
 import { isNumeric, type Sort } from "../model/tablemodel";
 import { familyOf, matching, visibleRows } from "../model/treemodel";
 import { exact, show } from "../model/units";
@@ -11,7 +12,7 @@ import { ROW } from "./table";
 
 const AROUND = 12;
 const TALL = 22; // rows in sight
-const NAME = 300; // px, at least
+const NAME = px(300); // px, at least
 
 export interface TreeProps {
   tree: Tree;
@@ -83,7 +84,7 @@ export function TreeTable(p: TreeProps) {
   return (
     <div
       ref={scroller} class={`table-scroll ${long ? "long" : ""}`} tabIndex={0} role="region" aria-label={`${p.title}, ${count(rows.length)} rows`}
-      style={long ? { height: `${TALL * ROW + 34}px` } : {}} onScroll={(e) => (top.value = e.currentTarget.scrollTop)} onKeyDown={keys}
+      style={long ? { height: `${TALL * ROW + px(34)}px` } : {}} onScroll={(e) => (top.value = e.currentTarget.scrollTop)} onKeyDown={keys}
     >
       <table class="data tree" style={{ minWidth: `${NAME + columns.reduce((a, i) => a + widthOf(i), 0)}px` }} role="treegrid" aria-label={p.title} aria-rowcount={rows.length + 1}>
         <colgroup>

@@ -1,5 +1,6 @@
 // The column at the left: planes that fold, names of lines, counts.
 import type { Row } from "../../layout/rows";
+import { px } from "../../layout/unit";
 import { count, plural, shortCount } from "../../model/format";
 import { Icon } from "../../widgets/icon";
 import { plain } from "../../model/units";
@@ -7,7 +8,7 @@ import { curveValue } from "./curves";
 import { MoreRows } from "./finder";
 import type { Trace } from "./trace";
 
-const LABEL = 22;
+const LABEL = px(22);
 
 function Heading({ trace, row }: { trace: Trace; row: Row }) {
   const { plane, folded } = row;
@@ -53,8 +54,10 @@ function LineLabel({ trace, row, hits, top }: { trace: Trace; row: Row; hits: nu
   const stick = Math.max(0, Math.min(top - row.y, row.h - LABEL));
   return (
     <div class={`line ${line.events ? "" : "void"}`} style={{ marginTop: `${stick}px` }} title={lineTitle(row)}>
-      <span class={`name ${line.derived ? "derived" : ""}`}>{row.pinned && <small>{shortPlane(row.plane.name)} </small>}{line.name || <i>no name</i>}</span>
-      {line.derived && <small class="tag">derived</small>}
+      <span class="who">
+        <span class={`name ${line.derived ? "derived" : ""}`}>{row.pinned && <small>{shortPlane(row.plane.name)} </small>}{line.name || <i>no name</i>}</span>
+        {line.derived && <small class="tag">derived</small>}
+      </span>
       {line.odd + line.overflow > 0 && <Icon name="warn" />}
       {hits > 0 && <span class="hits" title={`${plural(hits, "hit")} of the search`}>{shortCount(hits)}</span>}
       {flatten && (

@@ -6,6 +6,7 @@ import type { Scene } from "../../draw/scene";
 import { RULER } from "../../draw/timeline";
 import { readTheme } from "../../draw/theme";
 import { layoutRuler } from "../../layout/ruler";
+import { px } from "../../layout/unit";
 import { dark, palette } from "../../model/theme";
 import type { Area } from "../../model/url";
 import { linesOf } from "./area";
@@ -14,7 +15,7 @@ import { listenPointer, type Pointer } from "./pointer";
 import { Tip } from "./tip";
 import type { Trace } from "./trace";
 
-const MORE = 34; // room for what follows the last row
+const MORE = px(34); // room for what follows the last row
 
 function areaScene(a: Area | null): Scene["area"] {
   return a && { t0: a.t0, t1: a.t1, lines: linesOf(a) };
