@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { asReport } from "../src/api/report";
 import { markAt } from "../src/charts/xy";
 import { modelsOf, otherSeries, percentileMarks } from "../src/model/latencies";
+import { parseTool, toolArguments } from "../src/model/toolurl";
 
 describe("latencies", () => {
   const points = [[100, 3], [110, 1], [120, 2]];
@@ -35,4 +36,8 @@ describe("latencies", () => {
     expect(modelsOf(asReport({ tables: [table] }))).toEqual(["a", "b"]);
     expect(modelsOf(asReport({}))).toEqual([]);
   });
+});
+
+it("what percentiles are of is the server's argument, how ops are summed up is the page's", () => {
+  expect(toolArguments(parseTool("?run=r&by=prefill&model=m&sums=layers&w=2-9"))).toEqual({ by: "prefill", model: "m" });
 });

@@ -34,8 +34,12 @@ test("what makes others take for ever takes no time", () => {
 });
 
 test("the server is asked for one word or one expression, and only for what it understands", () => {
-  expect(serverFilter("dur>10us fusion -copy")).toBe("fusion");
-  expect(serverFilter("fusion counter:/mxu_[01]$/")).toBe("/mxu_[01]$/");
-  expect(serverFilter("-/copy/ /fusion/")).toBe("/fusion/");
-  expect(serverFilter("/(/ x")).toBe("");
+  const columns = ([["op", "op"], ["counter", "text"], ["count", "number"], ["async", "bool"]] as const).map(([id, type]) => ({ id, label: id, unit: "", type }));
+  expect(serverFilter("dur>10us fusion -copy", columns)).toBe("fusion");
+  expect(serverFilter("fusion counter:/mxu_[01]$/", columns)).toBe("/mxu_[01]$/");
+  expect(serverFilter("op:/^copy/", columns)).toBe("/^copy/");
+  expect(serverFilter("-/copy/ /fusion/", columns)).toBe("/fusion/");
+  expect(serverFilter("/(/ x", columns)).toBe("");
+  expect(serverFilter("count:/^1/ copy", columns)).toBe("copy");
+  expect(serverFilter("async:/true/", columns)).toBe("");
 });

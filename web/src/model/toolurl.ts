@@ -70,6 +70,13 @@ export function rangeArguments(s: ToolUrl): Record<string, string> {
   return r ? { t0: String(r.t0), t1: String(r.t1), ...marker } : marker;
 }
 
+/** The page's own arguments are no business of the server's. */
+const OURS = /^(view|measure|cols|group|w|axis|base|unit|sums|colour|one|other|t0|t1|q\..*|sort\..*|cols\..*|group\..*)$/;
+
+export function toolArguments(s: ToolUrl): Record<string, string> {
+  return Object.fromEntries(Object.entries(s.args).filter(([k]) => !OURS.test(k)));
+}
+
 /** For an address that another part of the page writes. */
 export function rangeQuery(s: Pick<ToolUrl, "range" | "steps"> & { marker?: string }): string {
   const marker = s.marker ? `&step_marker=${encode(s.marker)}` : "";

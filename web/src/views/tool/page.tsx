@@ -9,7 +9,7 @@ import { bytes, count, plural } from "../../model/format";
 import { here } from "../../model/location";
 import { runTitle } from "../../model/runname";
 import { serverFilter } from "../../model/serverfilter";
-import { elsewhere, parseTool, rangeArguments, toolHref, type ToolUrl } from "../../model/toolurl";
+import { elsewhere, parseTool, rangeArguments, toolArguments, toolHref, type ToolUrl } from "../../model/toolurl";
 import { TIMELINE, tools, toolOf, type Tool } from "../../model/tools";
 import { markdownText } from "../../model/tablemodel";
 import { show } from "../../model/units";
@@ -30,7 +30,7 @@ import { useReport } from "./load";
 import { OpStrip } from "./opstrip";
 import { Missing, Notes, SeriesPart, TablePart, TreePart, type PartProps } from "./parts";
 import { metricPage, specials } from "./special";
-import { set, toolArguments } from "./state";
+import { set } from "./state";
 import { StepMarker } from "./stepmarker";
 
 const ROWS = 2000;

@@ -18,13 +18,6 @@ export function setArg(name: string, value: string, push = true): void {
   set({ args: { ...now.args, [name]: value } }, push);
 }
 
-/** The page's own arguments are no business of the server's. */
-const OURS = /^(view|measure|cols|group|w|axis|base|unit|sums|colour|one|other|t0|t1|q\..*|sort\..*|cols\..*|group\..*)$/;
-
-export function toolArguments(s: ToolUrl): Record<string, string> {
-  return Object.fromEntries(Object.entries(s.args).filter(([k]) => !OURS.test(k)));
-}
-
 /* --- one table's part of it; the first table of a page has the short names --- */
 
 export interface TableState {
