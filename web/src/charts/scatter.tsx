@@ -127,7 +127,7 @@ export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, 
       <div
         ref={box} class="plot" tabIndex={0} role="img" onKeyDown={keys} onPointerMove={nearest} onPointerLeave={() => (hover.value = "")}
         onPointerDown={begin} onPointerUp={end} onPointerCancel={() => (drag.value = null)}
-        onClick={() => !dragged.current && here !== whole && onChoose?.(here && here.key !== chosen ? here : null)}
+        onClick={() => !dragged.current && !(here && here === whole) && onChoose?.(here && here.key !== chosen ? here : null)}
         aria-label={`${title}: ${seen.length} points; ${x.label} against ${y.label}. Arrow keys go from the heaviest on.${onArea ? " A drag chooses those in a rectangle." : ""}`}
       >
         <svg width={width.value} height={height} aria-hidden="true">

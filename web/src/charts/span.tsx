@@ -19,6 +19,7 @@ export function useSpan(done: ((a: number, b: number) => void) | undefined): Spa
   const from = useSignal(-1);
   const to = useSignal(-1);
   const dragged = useRef(false);
+  const grip = useRef<() => void>(() => undefined);
   const byKeys = useRef(false);
   const cancel = (): void => {
     from.value = to.value = -1;
@@ -34,11 +35,15 @@ export function useSpan(done: ((a: number, b: number) => void) | undefined): Spa
     down: (e, column) => {
       dragged.current = false;
       if (!done || e.button !== 0 || column < 0) return;
-      (e.currentTarget as Element).setPointerCapture(e.pointerId);
+      // A click belongs to what is below it: only a drag takes the pointer for the chart.
+      const chart = e.currentTarget as Element;
+      grip.current = () => chart.setPointerCapture(e.pointerId);
+      window.addEventListener("pointerup", () => !dragged.current && !byKeys.current && cancel(), { once: true });
       from.value = column;
     },
     extend: (column) => {
       if (from.peek() < 0 || column < 0) return;
+      if (column !== from.peek() && !dragged.current && !byKeys.current) grip.current();
       if (column !== from.peek()) dragged.current = true;
       if (dragged.current) to.value = column;
     },
