@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Column, Table, Tree } from "../src/api/report";
 import { fullName, shownColumns } from "../src/model/columns";
 import { areaFilter, comparison, kernelNames, kernelSeries, matrixSeries, nameFilter, unusedOf, wasteColour } from "../src/model/hardware";
-import { pickOf } from "../src/model/picks";
+import { pickOf, rowAgain } from "../src/model/picks";
 import { Pattern } from "../src/model/regex";
 import { countBelow, familyOf } from "../src/model/treemodel";
 
@@ -28,8 +28,9 @@ test("colours of waste go from used to unused, and what is not known is grey", (
     id: "t", columns: [column("share", "fraction", "number"), column("wasted", "fraction", "number")], total_nodes: 2,
     nodes: [{ parent: -1, name: "a", values: [0.5, 0.25] }, { parent: 0, name: "b", values: [0.5, null] }],
   };
-  expect(countBelow(familyOf(tree), [0])).toBe(2);
-  expect(countBelow(familyOf(tree), [1])).toBe(1);
+  expect(countBelow(tree, familyOf(tree), 0, [0])).toBe(2);
+  expect(countBelow(tree, familyOf(tree), 0, [1])).toBe(1);
+  expect(countBelow(tree, familyOf(tree), 1, [0])).toBe(1); // what has no weight is not too narrow to draw
   expect(unusedOf(tree, 0)).toBe(0.5);
   expect(unusedOf(tree, 1)).toBeNaN();
   expect(wasteColour(0)).not.toBe(wasteColour(1));
@@ -61,4 +62,13 @@ test("kernels of GPUs are called by their short names, the full one is told, and
   expect(fullName(t, t.rows[0]!, 0)).toBe("void gemm<float>(float*)");
   expect(pickOf(t)?.nameOf(t.rows[0]!)).toBe("void gemm<float>(float*)");
   expect(pickOf(kernels)).toBeNull();
+});
+
+test("of several rows with one name it is the clicked one that is chosen, also after the table came anew", () => {
+  const t = table("chips", [column("counter"), column("chip", "", "number"), column("value", "", "number")], [["cycles", 0, 10], ["cycles", 1, 10], ["cycles", 1, 12]]);
+  const anew = { ...t, rows: t.rows.map((r) => [...r]) };
+  expect(rowAgain(t, t.rows[1]!)).toBe(t.rows[1]);
+  expect(rowAgain(anew, t.rows[1]!)).toBe(anew.rows[1]);
+  expect(rowAgain({ ...t, rows: [t.rows[0]!] }, t.rows[1]!)).toBeNull();
+  expect(rowAgain(t, null)).toBeNull();
 });

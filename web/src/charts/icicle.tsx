@@ -34,7 +34,7 @@ export function Icicle({ tree, weight, onChoose, isChosen, byWaste = false }: {
   const hover = useSignal(-1);
   const family = useMemo(() => familyOf(tree), [tree]);
   const slabs = useMemo(() => icicle(tree, family, weight, root.value, 1.2 / width.value), [tree, weight, root.value, width.value]);
-  const narrow = useMemo(() => countBelow(family, root.value >= 0 ? [root.value] : family.roots), [family, root.value]) - slabs.length;
+  const narrow = useMemo(() => countBelow(tree, family, weight, root.value >= 0 ? [root.value] : family.roots), [tree, weight, root.value]) - slabs.length;
   const depth = slabs.reduce((a, s) => Math.max(a, s.depth), 0) + 1;
   const colours = palette.value;
   const column = tree.columns[weight]!;

@@ -18,3 +18,9 @@ export function pickOf(t: Table): RowPick | null {
   if (!found || at < 0 || (t.id === "kernels" && !t.columns.some((c) => c.id === "short_name"))) return null;
   return { arg: found[1], nameOf: (row) => String(row[at] ?? "") };
 }
+
+/** The row that was clicked, in a table that may have come anew since: a name may have a row for each host, chip or sample. */
+export function rowAgain(t: Table, clicked: readonly Cell[] | null): readonly Cell[] | null {
+  if (!clicked) return null;
+  return t.rows.find((r) => r === clicked) ?? t.rows.find((r) => r.length === clicked.length && r.every((v, i) => v === clicked[i])) ?? null;
+}

@@ -67,13 +67,13 @@ export function matching(tree: Tree, text: string): Set<number> | null {
   return keep;
 }
 
-/** How many nodes there are below these, and they themselves. */
-export function countBelow(family: Family, top: readonly number[]): number {
+/** How many nodes with some weight there are below these, and they themselves. */
+export function countBelow(tree: Tree, family: Family, weight: number, top: readonly number[]): number {
   const stack = [...top];
   let n = 0;
   while (stack.length) {
     const i = stack.pop()!;
-    n++;
+    if (asNumber(tree.nodes[i]!.values[weight]) > 0) n++;
     for (const child of family.children[i]!) stack.push(child);
   }
   return n;

@@ -9,7 +9,7 @@ import { XyChart, type Pick } from "../../charts/xy";
 import { count, plural } from "../../model/format";
 import { measuresOf, pivot } from "../../model/matrix";
 import { eventOf, opColumns, opOf, sameOp, timeOf, timeOfRequest, weightColumn } from "../../model/ops";
-import { pickOf } from "../../model/picks";
+import { pickOf, rowAgain } from "../../model/picks";
 import { isNumeric, parseSort } from "../../model/tablemodel";
 import { formatSteps, timelineHref, type ToolUrl } from "../../model/toolurl";
 import { asNumber } from "../../model/units";
@@ -83,9 +83,16 @@ export function TablePart({ t, first, all, ...p }: PartProps & { t: Table; first
   const linked = columns.begin >= 0 || columns.op >= 0 || columns.event >= 0 || t.columns.some((c) => c.id === "request");
   const isOps = columns.op >= 0;
   const pick = pickOf(t);
+  const again = useMemo(() => (pick ? rowAgain(t, local.value) : null), [t, local.value]);
+  // By name, as the address has it; of several rows with that name, the one that was clicked.
+  const isPicked = (row: readonly Cell[]): boolean => {
+    if (pick!.nameOf(row) !== s.args[pick!.arg] || (isOps && s.op !== "" && !sameOp(s, opOf(row, columns)))) return false;
+    return row === again || !again || pick!.nameOf(again) !== pick!.nameOf(row) || (isOps && !sameOp(opOf(again, columns), opOf(row, columns)));
+  };
   const choose = (row: readonly Cell[] | null): void => {
+    local.value = row;
     if (pick) return set({ args: { ...s.args, [pick.arg]: row ? pick.nameOf(row) : "" }, ...(isOps ? (row ? opOf(row, columns) : { op: "", program: "" }) : {}) });
-    if (!isOps) return void (local.value = row);
+    if (!isOps) return;
     const id = row ? opOf(row, columns) : { op: "", program: "" };
     set(id);
   };
@@ -93,7 +100,7 @@ export function TablePart({ t, first, all, ...p }: PartProps & { t: Table; first
     <DataTable
       table={t} q={state.q} onFilter={state.setQ} sort={state.sort} onSort={state.setSort}
       changed={state.changed} onColumns={state.setChanged} group={state.group} onGroup={state.setGroup} onOpenGroup={state.openGroup} {...(linked ? { link } : {})}
-      isChosen={pick ? (row) => pick.nameOf(row) === s.args[pick.arg] && (!isOps || s.op === "" || sameOp(s, opOf(row, columns))) : isOps ? (row) => sameOp(s, opOf(row, columns)) : (row) => row === local.value}
+      isChosen={pick ? isPicked : isOps ? (row) => sameOp(s, opOf(row, columns)) : (row) => row === local.value}
       onChoose={choose} where={window.location.href}
       card={(row) => <RowCard table={t} row={row} href={linked ? link(row) : ""} close={() => choose(null)} />}
       extra={t.total_rows > t.rows.length && all && <button type="button" class="button" onClick={all}>List all {count(t.total_rows)}</button>}
