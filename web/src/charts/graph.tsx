@@ -30,8 +30,8 @@ export function GraphView({ nodes, edges, chosen, onChoose, onOpen, title }: {
 }) {
   const box = useRef<HTMLDivElement>(null);
   const zoom = useSignal(1);
-  const focus = useSignal(-1);
-  const walk = useRef<number[]>([]); // what Left and Right go through: the operands, or users, that one of was come to
+  const focused = useSignal(""); // by id: the nodes change where one is expanded or collapsed
+  const walk = useRef<string[]>([]); // what Left and Right go through: the operands, or users, that one of was come to
   const colours = palette.value;
   const widths = useMemo(
     () => nodes.map((n) => Math.min(MAX_WIDTH, Math.max(90, (n.more > 0 || n.open ? 70 : 22) + 7.2 * Math.max(n.label.length, Math.min(30, n.shape.length) * 0.86)))),
@@ -39,8 +39,12 @@ export function GraphView({ nodes, edges, chosen, onChoose, onOpen, title }: {
   );
   const at = useMemo(() => layered(widths, HEIGHT, edges), [nodes, edges]);
   const middle = nodes.findIndex((n) => n.id === chosen);
+  const focus = focused.value === "" ? -1 : nodes.findIndex((n) => n.id === focused.value);
   const most = Math.max(1e-12, ...nodes.map((n) => (Number.isNaN(n.share) ? 0 : n.share)));
 
+  useLayoutEffect(() => {
+    walk.current = [];
+  }, [nodes]);
   useLayoutEffect(() => {
     const b = box.current;
     if (!b || middle < 0) return;
@@ -49,7 +53,7 @@ export function GraphView({ nodes, edges, chosen, onChoose, onOpen, title }: {
   }, [at, middle, zoom.value]);
 
   const see = (i: number): void => {
-    focus.value = i;
+    focused.value = nodes[i]!.id;
     const b = box.current;
     if (!b) return;
     const x = (at.x[i]! + 20) * zoom.peek();
@@ -59,23 +63,25 @@ export function GraphView({ nodes, edges, chosen, onChoose, onOpen, title }: {
   };
   const step = (list: number[]): void => {
     if (list.length === 0) return;
-    walk.current = [...new Set(list)].sort((a, b) => at.x[a]! - at.x[b]!);
-    see(walk.current[0]!);
+    const row = [...new Set(list)].sort((a, b) => at.x[a]! - at.x[b]!);
+    walk.current = row.map((i) => nodes[i]!.id);
+    see(row[0]!);
   };
   const aside = (now: number, by: number): void => {
-    const row = walk.current.includes(now) && walk.current.length > 1
-      ? walk.current
+    const row = walk.current.includes(nodes[now]!.id) && walk.current.length > 1
+      ? walk.current.map((id) => nodes.findIndex((n) => n.id === id)).filter((i) => i >= 0)
       : nodes.map((_, i) => i).filter((i) => at.layer[i] === at.layer[now]).sort((a, b) => at.x[a]! - at.x[b]!);
     see(row[(row.indexOf(now) + by + row.length) % row.length]!);
   };
   const keys = (e: KeyboardEvent): void => {
-    const now = focus.peek() >= 0 && focus.peek() < nodes.length ? focus.peek() : Math.max(0, middle);
+    const now = focus >= 0 ? focus : Math.max(0, middle);
+    if (!nodes[now]) return;
     if (e.key === "ArrowUp") step(edges.filter((x) => x.to === now).map((x) => x.from));
     else if (e.key === "ArrowDown") step(edges.filter((x) => x.from === now).map((x) => x.to));
     else if (e.key === "ArrowLeft") aside(now, -1);
     else if (e.key === "ArrowRight") aside(now, 1);
-    else if (e.key === "Enter") onChoose(nodes[now]!);
-    else if ((e.key === " " || e.key === "e") && nodes[now]) onOpen(nodes[now]);
+    else if (e.key === "Enter") onChoose(nodes[now]);
+    else if (e.key === " " || e.key === "e") void ((nodes[now].more > 0 || nodes[now].open) && onOpen(nodes[now]));
     else if (e.key === "+" || e.key === "=") zoom.value = Math.min(2, zoom.peek() * 1.2);
     else if (e.key === "-") zoom.value = Math.max(0.3, zoom.peek() / 1.2);
     else return;
@@ -83,7 +89,7 @@ export function GraphView({ nodes, edges, chosen, onChoose, onOpen, title }: {
   };
   const w = at.width + 40;
   const h = at.height + 40;
-  const told = nodes[focus.value];
+  const told = nodes[focus];
   return (
     <figure class="chart graph" aria-label={title}>
       <div
@@ -100,7 +106,7 @@ export function GraphView({ nodes, edges, chosen, onChoose, onOpen, title }: {
             const x1 = at.x[e.to]!;
             const y1 = at.y[e.to]!;
             const bend = Math.max(14, (y1 - y0) / 2);
-            const lit = e.from === focus.value || e.to === focus.value || (focus.value < 0 && (e.from === middle || e.to === middle));
+            const lit = e.from === focus || e.to === focus || (focus < 0 && (e.from === middle || e.to === middle));
             return <path key={i} class={`graph-edge ${lit ? "lit" : ""} ${e.layout ? "layout" : e.copy ? "copy" : ""}`} d={`M${x0} ${y0}C${x0} ${y0 + bend} ${x1} ${y1 - bend} ${x1} ${y1 - 1}`} marker-end="url(#graph-tip)" />;
           })}
           {nodes.map((n, i) => {
@@ -110,8 +116,8 @@ export function GraphView({ nodes, edges, chosen, onChoose, onOpen, title }: {
             const chars = Math.floor((width - (n.more > 0 || n.open ? 70 : 20)) / 7);
             return (
               <g
-                key={n.id} class={`graph-node ${n.id === chosen ? "chosen" : ""} ${i === focus.value ? "focus" : ""} ${/copy|transpose|bitcast-convert|reshape/.test(n.opcode) ? "layout" : ""}`}
-                transform={`translate(${x} ${y})`} onClick={() => onChoose(n)} onPointerEnter={() => (focus.value = i)} onPointerLeave={() => (focus.value = -1)}
+                key={n.id} class={`graph-node ${n.id === chosen ? "chosen" : ""} ${i === focus ? "focus" : ""} ${/copy|transpose|bitcast-convert|reshape/.test(n.opcode) ? "layout" : ""}`}
+                transform={`translate(${x} ${y})`} onClick={() => onChoose(n)} onPointerEnter={() => (focused.value = n.id)} onPointerLeave={() => (focused.value = "")}
               >
                 <title>{`${n.label}\n${n.opcode} ${n.shape}${Number.isNaN(n.share) ? "" : `\n${show(n.share, "fraction")} of the time`}${n.more ? `\n${n.more} more neighbours` : ""}`}</title>
                 <rect class="graph-card" width={width} height={HEIGHT} rx={6} />

@@ -26,22 +26,27 @@ export function OpFinder({ report, s }: Omit<PartProps, "root">) {
   useEffect(() => {
     text.value = asked;
   }, [asked]);
+  const program: Record<string, string> = s.args["program_id"] ? { program_id: s.args["program_id"] } : s.args["module_name"] ? { module_name: s.args["module_name"] } : programArgument(s);
+  const forget = (): void => {
+    found.value = undefined;
+    at.value = -1;
+  };
   useEffect(() => {
+    forget();
     if (!open.value) return undefined;
     const abort = new AbortController();
     const typed = text.value.trim();
     const timer = setTimeout(() => {
-      const program = s.args["program_id"] ? { program_id: s.args["program_id"] } : s.args["module_name"] ? { module_name: s.args["module_name"] } : programArgument(s);
       new Api(root).json<Partial<Report>>("report", { run: s.run, tool: "graph_viewer", host: s.hosts, table: "matches", limit: SHOWN, nodes: 1, ...program, ...(typed ? { node_name: typed } : {}) }, abort.signal).then(
         (got) => {
           found.value = matchesOf(asReport(got));
           at.value = -1;
         },
-        () => undefined, // what was found before is still there
+        () => undefined, // nothing is offered then
       );
     }, PAUSE_MS);
     return () => (clearTimeout(timer), abort.abort());
-  }, [text.value, open.value]);
+  }, [text.value, open.value, s.run, s.hosts.join(), program["program_id"], program["module_name"]]);
 
   const t = open.value ? found.value ?? (text.value ? undefined : matchesOf(report)) : undefined;
   const rows = t?.rows.slice(0, SHOWN) ?? [];
@@ -67,7 +72,7 @@ export function OpFinder({ report, s }: Omit<PartProps, "root">) {
         placeholder="Find an op  ( / )" aria-label="Find an op" title="Part of a name, or letters of it; Enter shows the op that fits best" value={text.value}
         aria-activedescendant={rows[at.value] ? `op-found-${at.value}` : undefined}
         onFocus={() => (open.value = true)} onBlur={() => (open.value = false)} onKeyDown={keys}
-        onInput={(e) => ((text.value = e.currentTarget.value), (open.value = true))}
+        onInput={(e) => (forget(), (text.value = e.currentTarget.value), (open.value = true))}
       />
       <ul id="op-finder" role="listbox" aria-label={text.value.trim() ? "Ops that match" : "Ops that took longest"} hidden={rows.length === 0}>
         {rows.map((row, i) => (
