@@ -39,3 +39,11 @@ export function byOffset(buffers: readonly Buffer[], last: number): Placed[] {
   const rest = bySize(buffers.filter((b) => !b.place), last).map((p) => ({ b: p.b, base: p.base + top }));
   return [...there.sort((a, b) => a.base - b.base), ...rest];
 }
+
+/** 12-40, as the address has it: the steps that are shown; null: all, also where the program has no such steps. */
+export function zoomOf(text: string, last: number): [from: number, to: number] | null {
+  const m = /^(\d{1,9})-(\d{1,9})$/.exec(text);
+  if (!m) return null;
+  const [from, to] = [Number(m[1]), Math.min(last, Number(m[2]))];
+  return from < to ? [from, to] : null;
+}

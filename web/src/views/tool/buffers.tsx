@@ -1,9 +1,9 @@
 // The buffers that make up a program's peak, over its order.
 import { useMemo } from "preact/hooks";
-import type { Report } from "../../api/report";
+import type { Report, Series } from "../../api/report";
 import { Lifetimes } from "../../charts/lifetimes";
 import { plural } from "../../model/format";
-import type { Buffer } from "../../model/lifetimes";
+import { zoomOf, type Buffer } from "../../model/lifetimes";
 import { opColumns, opOf } from "../../model/ops";
 import { asNumber, show } from "../../model/units";
 import { Icon } from "../../widgets/icon";
@@ -31,7 +31,7 @@ export function BufferControls({ report, s }: PartProps) {
       <ModuleChoice report={report} s={s} />
       <BaseChoice report={report} s={s} />
       <label class="choice">Memory
-        <select value={space} onChange={(e) => setArg("memory_space", e.currentTarget.value === "0" ? "" : e.currentTarget.value)}>
+        <select value={space} onChange={(e) => set({ args: { ...s.args, memory_space: e.currentTarget.value === "0" ? "" : e.currentTarget.value, w: "" } })}>
           {spacesOf(report, space).map(([v, name]) => <option key={v} value={v}>{name}</option>)}
         </select>
       </label>
@@ -44,18 +44,20 @@ export function MemoryParts(p: PartProps) {
   return <><BuffersPart {...p} /><BufferDiff {...p} /><AllPrograms {...p} /></>;
 }
 
+/** Of the program's order. */
+const lastOf = (order: Series | undefined): number => (order?.points ?? []).reduce((n, p) => Math.max(n, asNumber(p[0])), 1);
+
 function BuffersPart({ report, s, root }: PartProps) {
   const t = report.tables.find((x) => x.id === "buffers");
   const order = report.series.find((x) => x.id === "program_order");
   const made = useMemo(() => {
-    if (!t) return null;
+    if (!t) return { buffers: [], last: lastOf(order), peak: -1 };
     const at = (id: string): number => t.columns.findIndex((c) => c.id === id);
     const [begin, end, size, kind, allocation, offset] = [at("begin"), at("end"), at("size"), at("kind"), at("allocation"), at("offset")] as const;
-    if (begin < 0 || end < 0 || size < 0) return null;
+    if (begin < 0 || end < 0 || size < 0) return { buffers: [], last: lastOf(order), peak: -1 };
     const c = opColumns(t);
     const told = ["size", "padding", "kind", "shape", "opcode", "framework_op", "source", "offset"].map(at).filter((i) => i >= 0);
-    const steps = order?.points.map((p) => asNumber(p[0])) ?? [];
-    const last = Math.max(1, ...steps, ...t.rows.map((row) => asNumber(row[end]) || 0));
+    const last = Math.max(lastOf(order), ...t.rows.map((row) => asNumber(row[end]) || 0));
     // Without begin and end it lives as long as the program: arguments and results.
     const buffers = t.rows.slice(0, MOST).map((row, i): Buffer => ({
       key: String(i), name: opOf(row, c).op || "padding and the like", size: asNumber(row[size]) || 0,
@@ -67,16 +69,22 @@ function BuffersPart({ report, s, root }: PartProps) {
     const peak = order ? order.points.reduce((best, p) => (asNumber(p[1]) > asNumber(best[1]) ? p : best), order.points[0] ?? [-1, 0]) : null;
     return { buffers, last, peak: peak ? asNumber(peak[0]) : -1 };
   }, [report]);
-  if (!t || !made || made.buffers.length === 0) return null;
-  const zoom = /^(\d{1,9})-(\d{1,9})$/.exec(s.args["w"] ?? "");
-  const [from, to] = zoom ? [Number(zoom[1]), Math.min(made.last, Number(zoom[2]))] : [0, made.last];
+  const zoom = zoomOf(s.args["w"] ?? "", made.last);
+  const [from, to] = zoom ?? [0, made.last];
   const offsets = s.args["axis"] === "offset";
   const picture = (e: Event, how: typeof saveSvg | typeof savePng): void => {
     const panel = (e.currentTarget as Element).closest("section")!;
     const svg = panel.querySelector<SVGSVGElement>(".lifetimes .plot svg");
     if (svg) void how("lifetimes", svg, getComputedStyle(panel).backgroundColor);
   };
-  const curve = order && { ...order, points: order.points.filter((x) => asNumber(x[0]) >= from && asNumber(x[0]) <= to) };
+  const curve = order && order.points.length > 0 && { ...order, points: order.points.filter((x) => asNumber(x[0]) >= from && asNumber(x[0]) <= to) };
+  if (!t || made.buffers.length === 0)
+    return (
+      <>
+        {curve && <SeriesPart series={curve} report={report} s={s} root={root} />}
+        {(t || order) && <p class="none">{curve ? "No buffers of this memory are told at its peak." : "The program has no buffers in this memory."}</p>}
+      </>
+    );
   return (
     <>
     {curve && <SeriesPart series={curve} report={report} s={s} root={root} />}
