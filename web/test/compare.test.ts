@@ -85,6 +85,8 @@ test("findings of two runs stand side by side, what is new and gone among them",
   const pairs = findingPairs(of(["idle", 0.2], ["copies", 0.1]), of(["idle", 0.25], ["input_bound", 0.4]));
   expect(pairs.map((p) => [p.rule, p.a, p.b, p.text])).toEqual([["input_bound", NaN, 0.4, "about input_bound"], ["copies", 0.1, NaN, "about copies"], ["idle", 0.2, 0.25, "about idle"]]);
   expect(findingPairs(asReport({}), asReport({}))).toEqual([]);
+  const peaks = findingPairs(of(["hbm_bound", 0.7], ["idle", 0.1]), of(["low_utilization", 0.4], ["compute_bound", 0.8]));
+  expect(Object.fromEntries(peaks.map((p) => [p.rule, p.of]))).toEqual({ hbm_bound: "of the peak", compute_bound: "of the peak", low_utilization: "unused, of the peak", idle: "" });
 });
 
 test("a program that was compiled anew is told, as what it was compiled by is not", () => {

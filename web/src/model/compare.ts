@@ -243,7 +243,10 @@ export interface FindingPair {
   text: string;
   a: number; // share; NaN: it does not apply there
   b: number;
+  of: string; // what it is a share of, where that is not the time: more of it is not worse then
 }
+
+const OF_PEAKS: Record<string, string> = { hbm_bound: "of the peak", compute_bound: "of the peak", low_utilization: "unused, of the peak" };
 
 /** Of both runs, by rule: what is new, what is gone, what changed; the largest change first. */
 export function findingPairs(a: Report, b: Report): FindingPair[] {
@@ -253,7 +256,7 @@ export function findingPairs(a: Report, b: Report): FindingPair[] {
     const at = (id: string): number => t?.columns.findIndex((c) => c.id === id) ?? -1;
     for (const row of t?.rows ?? []) {
       const rule = text(row[at("rule")]);
-      const pair = out.get(rule) ?? { rule, text: text(row[at("finding")]), a: NaN, b: NaN };
+      const pair = out.get(rule) ?? { rule, text: text(row[at("finding")]), a: NaN, b: NaN, of: OF_PEAKS[rule] ?? "" };
       pair[side] = asNumber(row[at("share")]);
       out.set(rule, pair);
     }

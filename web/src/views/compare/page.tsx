@@ -245,7 +245,7 @@ function Findings({ a, b, marker }: { a: string; b: string; marker: Record<strin
     Number.isNaN(v) ? <span class="ago">not found</span> : <a href={`${root}smart_suggestion?run=${encode(run)}`}>{show(v, "fraction")}</a>;
   return (
     <section class="panel" aria-label="Findings">
-      <div class="panel-head"><h2>Findings</h2><output class="table-count">share of the devices' time, as rules measure it</output></div>
+      <div class="panel-head"><h2>Findings</h2><output class="table-count">share of the devices' time{list.some((f) => f.of) && ", or of a peak where it says so"}, as rules measure it</output></div>
       <table class="plain">
         <thead><tr><th scope="col">Finding</th><th scope="col">A</th><th scope="col">B</th><th scope="col">Change</th></tr></thead>
         <tbody>
@@ -253,8 +253,8 @@ function Findings({ a, b, marker }: { a: string; b: string; marker: Record<strin
             const d = (f.b || 0) - (f.a || 0);
             return (
               <tr key={f.rule}>
-                <th scope="row">{f.text}</th><td>{cell(a, f.a)}</td><td>{cell(b, f.b)}</td>
-                <td class={d > 0 ? "bad" : d < 0 ? "good" : ""}>{Number.isNaN(f.a) ? "new" : Number.isNaN(f.b) ? "gone" : `${signed(Number((d * 100).toPrecision(3)), "")} points`}</td>
+                <th scope="row">{f.text}{f.of && <span class="ago"> · {f.of}</span>}</th><td>{cell(a, f.a)}</td><td>{cell(b, f.b)}</td>
+                <td class={f.of ? "" : d > 0 ? "bad" : d < 0 ? "good" : ""}>{Number.isNaN(f.a) ? "new" : Number.isNaN(f.b) ? "gone" : `${signed(Number((d * 100).toPrecision(3)), "")} points`}</td>
               </tr>
             );
           })}
