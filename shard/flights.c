@@ -6,7 +6,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/status.h"
 
-#define BUCKETS 256 /* what is under way is bounded by the queue of the workers */
+#define BUCKETS 256 /* of firsts: each waits for a worker or its hosts, or has a worker */
 
 struct flights {
     pthread_mutex_t lock;
@@ -37,21 +37,55 @@ static struct flight *find(const struct flights *f, const struct flight *like)
     return x;
 }
 
-bool flights_join(struct flights *f, struct flight *me, struct xp_span key)
+/* Takes those out whose asker has left. */
+static struct flight *sweep(struct flight *first)
 {
-    *me = (struct flight){.hash = xp_hash(key), .key = key};
+    struct flight *left = NULL, **p = &first->first_behind;
+    first->last_behind = NULL;
+    while (*p) {
+        struct flight *x = *p;
+        if (!x->cancel || !atomic_load(x->cancel)) {
+            first->last_behind = x;
+            p = &x->next;
+            continue;
+        }
+        *p = x->next;
+        x->next = left;
+        left = x;
+        first->behind--;
+    }
+    return left;
+}
+
+static enum flights_place stand_behind(struct flight *first, struct flight *me, size_t most,
+                                       struct flight **left)
+{
+    *left = sweep(first);
+    if (first->behind >= most)
+        return FLIGHTS_FULL;
+    *(first->last_behind ? &first->last_behind->next : &first->first_behind) = me;
+    first->last_behind = me;
+    first->behind++;
+    return FLIGHTS_WAITS;
+}
+
+enum flights_place flights_join(struct flights *f, struct flight *me, const struct flights_ask *ask,
+                                struct flight **left)
+{
+    enum flights_place place = FLIGHTS_FIRST;
+    *me = (struct flight){.hash = xp_hash(ask->key), .key = ask->key, .cancel = ask->cancel};
+    *left = NULL;
     pthread_mutex_lock(&f->lock);
     struct flight *first = find(f, me);
-    me->first = !first;
-    if (!first) {
+    if (first) {
+        place = stand_behind(first, me, ask->most, left);
+    } else {
+        me->first = true;
         me->next = f->buckets[me->hash % BUCKETS];
         f->buckets[me->hash % BUCKETS] = me;
-    } else {
-        *(first->last_behind ? &first->last_behind->next : &first->first_behind) = me;
-        first->last_behind = me;
     }
     pthread_mutex_unlock(&f->lock);
-    return !first;
+    return place;
 }
 
 bool flights_followed(struct flights *f, const struct flight *first)
@@ -89,6 +123,7 @@ struct flight *flights_pass(struct flights *f, struct flight *first)
         heir->first = true;
         heir->first_behind = heir->next;
         heir->last_behind = heir->next ? first->last_behind : NULL;
+        heir->behind = first->behind - 1;
         heir->next = first->next;
         *p = heir;
     }

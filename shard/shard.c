@@ -25,7 +25,8 @@
  * could map joins the list of those that are looked at here.
  *
  * What is made of the objects is made once for all who ask the same meanwhile (flights.h): they
- * take the first one's answer. If that one's asker has left, the next makes it. Each waits for its
+ * take the first one's answer. If that one's asker has left, the next makes it; one whose asker
+ * leaves while it waits for another is ended when the next joins them. Each waits for its
  * object by itself before, so that a load goes on as long as anyone wants it; but one that looks at
  * many hosts holds none while it waits for another. */
 
@@ -619,29 +620,55 @@ static void call_break(struct call *c, enum xp_status status, const struct xp_er
         call_fail(c, c->broken.status, &c->broken);
 }
 
+static void refuse(struct call *c, enum xp_status status)
+{
+    struct xp_error busy;
+    xp_fail(&busy, status, 0, "too many requests are waiting; try again in a moment");
+    xp_error_retry(&busy, xp_workers_wait_ms(c->shard->workers));
+    call_break(c, status, &busy);
+}
+
 static void post_work(struct call *c)
 {
-    struct xp_workers *w = c->shard->workers;
-    struct xp_error busy;
-    enum xp_status status = xp_workers_post(w, XP_WORK_QUERY, c->work, c);
-    if (status == XP_OK)
-        return;
-    xp_fail(&busy, status, 0, "too many requests are waiting; try again in a moment");
-    xp_error_retry(&busy, xp_workers_wait_ms(w));
-    call_break(c, status, &busy);
+    enum xp_status status = xp_workers_post(c->shard->workers, XP_WORK_QUERY, c->work, c);
+    if (status != XP_OK)
+        refuse(c, status);
+}
+
+/* Those that a flight waits for no more, since their askers have left. */
+static void left_end(struct flight *f)
+{
+    for (struct flight *next; f; f = next) {
+        next = f->next;
+        call_fail(call_of(f), XP_CANCELLED, NULL);
+    }
+}
+
+/* As many may wait for one answer as for a worker. */
+static enum flights_place join_flight(struct call *c)
+{
+    struct flight *left;
+    struct flights_ask ask = {xp_buf_all(&c->key), c->cancel,
+                              (size_t)xp_workers_queue_max(c->shard->workers)};
+    enum flights_place place = flights_join(c->shard->flights, &c->flight, &ask, &left);
+    left_end(left);
+    return place;
 }
 
 /* Does the work, unless the same is under way. A call that asks peers has begun already, and joins
  * none; what peers do for it is made once there. */
 static void begin_work(struct call *c, xp_work_fn fn)
 {
+    enum flights_place place = FLIGHTS_FIRST;
     c->work = fn;
     if (!c->joined && !c->npeers) {
         c->joined = true;
-        if (!flights_join(c->shard->flights, &c->flight, xp_buf_all(&c->key)))
-            return; /* it may be over by now */
+        place = join_flight(c);
     }
-    post_work(c);
+    if (place == FLIGHTS_FIRST)
+        post_work(c);
+    else if (place == FLIGHTS_FULL)
+        refuse(c, XP_BUSY); /* one that waits may be over by now */
 }
 
 /* All hosts were looked at, here and elsewhere. */

@@ -171,6 +171,11 @@ int xp_workers_threads(const struct xp_workers *w)
     return w->threads;
 }
 
+int xp_workers_queue_max(const struct xp_workers *w)
+{
+    return w->queue_max;
+}
+
 uint64_t xp_workers_wait_ms(struct xp_workers *w)
 {
     pthread_mutex_lock(&w->lock);

@@ -29,6 +29,7 @@ void xp_workers_free(struct xp_workers *w);
 enum xp_status xp_workers_post(struct xp_workers *w, enum xp_work_class cls, xp_work_fn fn,
                                void *ctx);
 int xp_workers_threads(const struct xp_workers *w);
+int xp_workers_queue_max(const struct xp_workers *w);
 /* How long the QUERY task that is next has waited: how long one that was refused would have. */
 uint64_t xp_workers_wait_ms(struct xp_workers *w);
 /* Tasks waiting, for metrics and tests. */

@@ -8,6 +8,7 @@
 
 #define HOSTS 12
 #define ASKS_MAX 200
+#define QUEUE_MAX 64
 
 /* Holds every worker until it is opened. */
 struct gate {
@@ -60,7 +61,7 @@ static void set_up(struct fixture *f, struct xp_span bytes, uint64_t budget)
             (struct shard_object){f->store, f->names[i], f->names[i], o.generation, o.size, false};
         free(o.key);
     }
-    f->workers = xp_workers_new(2, 64);
+    f->workers = xp_workers_new(2, QUEUE_MAX);
     f->shard = shard_new(f->workers, budget);
 }
 
@@ -338,6 +339,56 @@ static void a_failure_is_everybodys(void **state)
     xp_buf_fini(&bytes);
 }
 
+static bool is_there(struct reply *r)
+{
+    pthread_mutex_lock(&r->lock);
+    bool there = r->there;
+    pthread_mutex_unlock(&r->lock);
+    return there;
+}
+
+/* While workers are busy: one that makes it, as many as may wait for that, one more, and, once
+ * all but the first have left, another. */
+static void as_many_wait_for_one_answer_as_for_a_worker_and_who_left_waits_no_more(void **state)
+{
+    enum { WAIT = QUEUE_MAX, MORE = WAIT + 1, LATE, ALL };
+    (void)state;
+    struct fixture f;
+    struct xp_buf bytes;
+    static struct reply replies[ALL];
+    static atomic_bool left[ALL];
+    loaded(&f, &bytes, 2);
+    struct shard_request req = {
+        .op = SHARD_REPORT, .tool = "op_profile", .objects = f.objects, .nobjects = 2};
+    gate_close(&f);
+    for (int i = 0; i < ALL; i++) {
+        replies[i] =
+            (struct reply){.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+        for (int k = 1; i == LATE && k <= WAIT; k++) {
+            assert_false(is_there(&replies[k]));
+            atomic_store(&left[k], true);
+        }
+        req.cancel = &left[i];
+        shard_call(f.shard, &req, on_answer, &replies[i]);
+    }
+    assert_false(is_there(&replies[0]));
+    assert_false(is_there(&replies[LATE]));
+    for (int i = 1; i < LATE; i++) {
+        assert_true(is_there(&replies[i]));
+        assert_int_equal(replies[i].answer.error.status, i == MORE ? XP_BUSY : XP_CANCELLED);
+    }
+    assert_int_equal(replies[MORE].answer.error.retry_s, 1);
+    gate_open(&f);
+    wait_for(&replies[0]);
+    wait_for(&replies[LATE]);
+    assert_int_equal(replies[0].answer.error.status, XP_OK);
+    assert_ptr_equal(replies[LATE].answer.body, replies[0].answer.body);
+    xp_blob_unref(replies[0].answer.body);
+    xp_blob_unref(replies[LATE].answer.body);
+    tear_down(&f);
+    xp_buf_fini(&bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,6 +398,7 @@ int main(void)
         cmocka_unit_test(who_leaves_first_takes_nobodys_answer_along),
         cmocka_unit_test(what_nobody_waits_for_any_more_is_not_made),
         cmocka_unit_test(a_failure_is_everybodys),
+        cmocka_unit_test(as_many_wait_for_one_answer_as_for_a_worker_and_who_left_waits_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
