@@ -38,6 +38,7 @@ struct curve {
     const struct part_plane *plane;
     bool loading;
     uint64_t events; /* of the window, and the last one before */
+    size_t looked;   /* of these */
     struct sample *v;
     size_t n, cap;
 };
@@ -219,6 +220,7 @@ static enum xp_status choose_events(struct curve *c, size_t most, struct xp_erro
         struct reach r = reach_of(c, k);
         take(c, &stride, &r, k);
     }
+    c->looked = c->n;
     if (is_counters(c))
         XP_TRY(carry_in(c, err));
     qsort(c->v, c->n, sizeof *c->v, by_place);
@@ -387,9 +389,28 @@ static void write_series(struct curve *c, struct xp_json *j, size_t from, size_t
     out_flush(c->out);
 }
 
+/* Does a sample of the series that ends here lie in the window? Else they only say what held when
+ * it began. */
+static bool is_alive(const struct curve *c, size_t end)
+{
+    return c->v[end - 1].t_ps >= c->span.t0_ps;
+}
+
+static size_t alive(const struct curve *c)
+{
+    size_t n = 0;
+    for (size_t end, i = 0; i < c->n; i = end) {
+        end = series_end(c, i);
+        n += is_alive(c, end);
+    }
+    return n;
+}
+
+/* There is room for those that the window is of first, all in the order that every window has. */
 static enum xp_status write_all(struct curve *c, struct xp_json *j, struct xp_error *err)
 {
     uint64_t series = 0;
+    size_t n = alive(c), room[2] = {n < SERIES_MAX ? SERIES_MAX - n : 0, SERIES_MAX};
     size_t *keep = xp_arena_alloc(c->a, (c->n + 4) * sizeof *keep);
     if (!keep)
         return no_memory(err);
@@ -397,8 +418,11 @@ static enum xp_status write_all(struct curve *c, struct xp_json *j, struct xp_er
     xp_json_arr(j);
     for (size_t i = 0; i < c->n; series++) {
         size_t end = series_end(c, i);
-        if (series < SERIES_MAX)
+        size_t *left = &room[is_alive(c, end)];
+        if (*left) {
             write_series(c, j, i, end, keep);
+            --*left;
+        }
         i = end;
     }
     xp_json_arr_end(j);
@@ -480,7 +504,6 @@ enum xp_status query_curve(const struct part *p, const struct query_curve *q,
     bool list = q->stat.n == 0;
     XP_TRY(prepare(&c, err));
     XP_TRY(choose_events(&c, list ? LIST_LOOK : LOOK_MAX, err));
-    size_t looked = c.n;
     if (!list) {
         XP_TRY(read_values(&c, err));
         deal(&c);
@@ -498,7 +521,7 @@ enum xp_status query_curve(const struct part *p, const struct query_curve *q,
     xp_json_key(&j, "events");
     xp_json_u64(&j, c.events);
     xp_json_key(&j, "looked");
-    xp_json_u64(&j, looked);
+    xp_json_u64(&j, c.looked);
     if (!list) {
         xp_json_key(&j, "stat");
         xp_json_span(&j, q->stat);

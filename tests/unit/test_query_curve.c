@@ -1,7 +1,10 @@
 #include "shard/query/query.h"
 #include "tests/unit/query_support.h"
 
-static const char *const names[] = {"alloc", "free"};
+static const char *const names[] = {"alloc", "free", "c2",  "c3",  "c4",  "c5",  "c6",  "c7",
+                                    "c8",    "c9",   "c10", "c11", "c12", "c13", "c14", "c15",
+                                    "c16",   "c17",  "c18", "c19", "c20", "c21", "c22"};
+#define NAMES (sizeof names / sizeof *names)
 
 enum { COUNTER = 9 }; /* its statistic is called counter_value */
 
@@ -40,8 +43,14 @@ static uint32_t one_early(size_t i)
     return i != 3;
 }
 
-/* n events, one each 10 ps, of two names, with values of the statistics `even` and `odd`; stat2 of
- * the first is a text. */
+/* Twenty once, then three in turn. */
+static uint32_t twenty_early(size_t i)
+{
+    return i < 20 ? (uint32_t)i : 20 + (uint32_t)(i % 3);
+}
+
+/* n events, one each 10 ps, of a few names, with values of the statistics `even` and `odd`; stat2
+ * of the first is a text. */
 static struct fixture *filled_as(size_t n, uint64_t (*value)(size_t i), uint32_t even, uint32_t odd,
                                  uint32_t (*name)(size_t i))
 {
@@ -60,7 +69,7 @@ static struct fixture *filled_as(size_t n, uint64_t (*value)(size_t i), uint32_t
                                        .name = name(i),
                                        .stats = xp_buf_all(&b[i])};
     }
-    struct part_plane *pl = fixture_plane(f, "/host:CPU", names, 2);
+    struct part_plane *pl = fixture_plane(f, "/host:CPU", names, NAMES);
     pl->statmeta[COUNTER - 1].name = xp_strpool_add(&f->part.strings, XP_SPAN_LIT("counter_value"));
     fixture_line(f, "allocator", 1000, ev, n);
     fixture_done(f);
@@ -211,9 +220,35 @@ static void the_value_that_each_counter_has_when_the_window_begins_is_among_its_
             assert_int_equal(item(s, "t", cases[i].n[k] - 1), cases[i].last[k]);
         }
         assert_int_equal(fixture_int(j, "series_total"), at);
+        assert_int_equal(fixture_int(j, "looked"), fixture_int(j, "events"));
         json_decref(j);
         fixture_free(f);
     }
+}
+
+static void counters_of_the_window_are_shown_before_those_that_only_hold(void **state)
+{
+    static const int64_t t1[] = {1210, 1230, 1300};
+    (void)state;
+    struct fixture *f = filled_as(30, rising, COUNTER, COUNTER, twenty_early);
+    for (size_t i = 0; i < sizeof t1 / sizeof *t1; i++) {
+        json_t *j = curve(f, "counter_value", 1200, t1[i], 1000);
+        json_t *all = json_object_get(j, "series"), *s;
+        size_t k, of_window = 0, alive = i == 0 ? 1 : 3;
+        assert_int_equal(json_array_size(all), 16);
+        json_array_foreach(all, k, s)
+        {
+            of_window += item(s, "t", json_array_size(json_object_get(s, "t")) - 1) >= 1200;
+            if (k < 16 - alive)
+                assert_string_equal(json_string_value(json_object_get(s, "name")), names[k]);
+        }
+        assert_int_equal(of_window, alive);
+        assert_int_equal(fixture_int(j, "series_total"), 20 + alive);
+        assert_int_equal(fixture_int(j, "events"), (t1[i] - 1200) / 10 + 1);
+        assert_int_equal(fixture_int(j, "looked"), fixture_int(j, "events"));
+        json_decref(j);
+    }
+    fixture_free(f);
 }
 
 static void statistics_in_turn_are_all_listed(void **state)
@@ -229,20 +264,20 @@ static void statistics_in_turn_are_all_listed(void **state)
 
 static void more_names_than_are_looked_at_leave_the_bound_as_it_is(void **state)
 {
-    enum { NAMES = 2000, EVENTS = 4 * NAMES };
-    static char text[NAMES][16];
-    static const char *many[NAMES];
+    enum { MANY = 2000, EVENTS = 4 * MANY };
+    static char text[MANY][16];
+    static const char *many[MANY];
     static struct fixture_event ev[EVENTS];
     (void)state;
     struct fixture *f = fixture_new();
-    for (size_t i = 0; i < NAMES; i++) {
+    for (size_t i = 0; i < MANY; i++) {
         snprintf(text[i], sizeof text[i], "n%zu", i);
         many[i] = text[i];
     }
     for (size_t i = 0; i < EVENTS; i++)
         ev[i] = (struct fixture_event){
-            .begin_ps = (int64_t)i * 10, .end_ps = (int64_t)i * 10 + 5, .name = i % NAMES};
-    fixture_plane(f, "/host:CPU", many, NAMES);
+            .begin_ps = (int64_t)i * 10, .end_ps = (int64_t)i * 10 + 5, .name = i % MANY};
+    fixture_plane(f, "/host:CPU", many, MANY);
     fixture_line(f, "ops", 1000, ev, EVENTS);
     fixture_done(f);
     json_t *j = curve(f, "", 0, 0, 10);
@@ -279,6 +314,7 @@ int main(void)
         cmocka_unit_test(counters_in_turn_all_keep_their_curves_however_many_events_there_are),
         cmocka_unit_test(
             the_value_that_each_counter_has_when_the_window_begins_is_among_its_values),
+        cmocka_unit_test(counters_of_the_window_are_shown_before_those_that_only_hold),
         cmocka_unit_test(statistics_in_turn_are_all_listed),
         cmocka_unit_test(more_names_than_are_looked_at_leave_the_bound_as_it_is),
         cmocka_unit_test(more_than_one_line_or_no_pixel_is_refused),
