@@ -190,6 +190,8 @@ static enum xp_status cut_line(struct cutter *c, const struct part_line *from, s
     XP_TRY(cut_events(c, &l));
     XP_TRY(flush_batch(c));
     XP_TRY(line_builder_end(c->builder, to));
+    /* What is open at t0 is there longer first: only a lane for each keeps that in file order. */
+    to->sorted = from->sorted && !to->overflow;
     XP_TRY(cut_side(c, from->side, &to->side));
     if (!memory_log_cut(from->memory, l.t0, l.t1, &c->bump, &to->memory))
         return XP_BUSY;

@@ -142,6 +142,51 @@ static void parts_add_up_whatever_overlaps_what(void **state)
     part_close(f);
 }
 
+/* Of a line that says so. */
+static void assert_in_file_order(const struct part_line *line)
+{
+    for (uint32_t i = 0; i < line->nlanes; i++) {
+        struct lane_cursor c;
+        struct lane_event e;
+        uint64_t last = 0;
+        lane_seek_ord(&c, line->lanes[i], 0);
+        while (lane_next(&c, &e)) {
+            assert_true(e.at > last);
+            last = e.at;
+        }
+    }
+}
+
+/* At the range's begin the longest comes first, which may be the last of the file. */
+static void a_cut_line_is_called_sorted_only_where_its_lanes_are(void **state)
+{
+    enum { OPEN = LANE_MAX + 45 };
+    static const struct {
+        size_t n;
+        bool sorted;
+    } cases[] = {{LANE_MAX, true}, {OPEN, false}};
+    struct span v[OPEN];
+    (void)state;
+    for (size_t i = 0; i < OPEN; i++)
+        v[i] = (struct span){(int64_t)i, 1000 + 10 * (int64_t)i};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct part_file *f = open_events(v, cases[k].n, "Stream");
+        struct xp_arena *a = xp_arena_new(NULL);
+        struct xp_error err = {0};
+        struct part *p;
+        assert_true(part_file_part(f)->lines[0].sorted);
+        assert_int_equal(cut_open(part_file_part(f), 500, 5000, a, &p, &err), XP_OK);
+        assert_int_equal(p->lines[0].nevents, cases[k].n);
+        assert_int_equal(p->lines[0].overflow, cases[k].n - LANE_MAX);
+        assert_int_equal(p->lines[0].sorted, cases[k].sorted);
+        if (p->lines[0].sorted)
+            assert_in_file_order(&p->lines[0]);
+        cut_close(p);
+        xp_arena_free(a);
+        part_close(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +194,7 @@ int main(void)
         cmocka_unit_test(a_pause_and_what_is_outside_have_no_events_but_a_pause_was_watched),
         cmocka_unit_test(a_step_is_there_whole_or_not_at_all),
         cmocka_unit_test(parts_add_up_whatever_overlaps_what),
+        cmocka_unit_test(a_cut_line_is_called_sorted_only_where_its_lanes_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
