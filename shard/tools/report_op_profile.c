@@ -4,7 +4,7 @@
 #include "shard/tools/reports.h"
 
 /* Which ops waste the most hardware: a tree by category, program, or scope (group_by=), with idle
- * time (idle=1), of each node only the children that make up most of it (top=90). */
+ * time (idle=1), of each node only the children that make up most of it (most=90). */
 
 enum by { BY_CATEGORY, BY_PROGRAM, BY_SCOPE };
 
@@ -25,18 +25,18 @@ static enum xp_status group_by(const struct tool_args *args, enum by *by, struct
     return xp_fail(err, XP_BAD_REQUEST, 0, "group_by is category, program or scope");
 }
 
-/* top=: 1 to 99 percent; 0: all. */
-static enum xp_status top_of(const struct tool_args *args, uint32_t *percent, struct xp_error *err)
+/* most=: 1 to 99 percent; 0: all. */
+static enum xp_status most_of(const struct tool_args *args, uint32_t *percent, struct xp_error *err)
 {
     struct xp_span s = {0};
     *percent = 0;
-    if (!tool_arg(args, "top", &s) || !s.n)
+    if (!tool_arg(args, "most", &s) || !s.n)
         return XP_OK;
     for (size_t i = 0; i < s.n && i < 3; i++)
         *percent = s.p[i] >= '0' && s.p[i] <= '9' ? *percent * 10 + s.p[i] - '0' : 1000;
     if (s.n <= 2 && *percent && *percent < 100)
         return XP_OK;
-    return xp_fail(err, XP_BAD_REQUEST, 0, "top is 1 to 99, percent of a node's time");
+    return xp_fail(err, XP_BAD_REQUEST, 0, "most is 1 to 99, percent of a node's time");
 }
 
 /* Where a program has a name, by that. */
@@ -80,6 +80,8 @@ static void add_idle(struct op_nodes *t, struct op_metrics *idle, uint64_t ps)
     *idle = (struct op_metrics){
         .name = XP_SPAN_LIT("IDLE"), .category = XP_SPAN_LIT("IDLE"), .time_ps = ps, .self_ps = ps};
     op_nodes_add(t, op_nodes_get(t, 0, idle->name), idle);
+    if (!t->failed)
+        VEC(t->v, struct op_node)->name = XP_SPAN_LIT("all time");
 }
 
 static void keep_top(struct report *r, struct op_nodes *t, uint32_t percent)
@@ -117,10 +119,10 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     struct xp_bump b;
     struct op_metrics idle_op;
     enum by by;
-    uint32_t top;
+    uint32_t most;
     bool idle;
     XP_TRY(group_by(args, &by, err));
-    XP_TRY(top_of(args, &top, err));
+    XP_TRY(most_of(args, &most, err));
     XP_TRY(report_with_idle(args, &idle, err));
     XP_TRY(session_open_report(merged, args, r->a, &s, &f, err));
     XP_TRY(op_view_open(&v, &f, &s.stats->device, r->a, err));
@@ -135,7 +137,7 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
         verdict(r, &t, idle);
     report_usage(r, &f);
     report_environment(r, &f);
-    keep_top(r, &t, top);
+    keep_top(r, &t, most);
     op_nodes_write(r, &t, names[by]);
     op_nodes_fini(&t);
     report_table_groups(r, &v, OPS_BY_CATEGORY);

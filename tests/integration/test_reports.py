@@ -382,7 +382,7 @@ def test_idle_time_is_an_operation_where_it_is_asked_for(served, run):
 @needs_data
 def test_the_top_of_a_tree_is_most_of_each_node(served):
     for top in (50, 90):
-        trees = [report(served, 'train_v5e', 'op_profile', limit=100000, **args) for args in ({}, {'top': str(top)})]
+        trees = [report(served, 'train_v5e', 'op_profile', limit=100000, **args) for args in ({}, {'most': str(top)})]
         assert any(n['code'] == 'top_only' for n in trees[1]['notes']) and not any(n['code'] == 'top_only' for n in trees[0]['notes'])
         times = []
         for doc in trees:
@@ -408,7 +408,7 @@ def path_of(nodes, i):
 
 
 @needs_data
-@pytest.mark.parametrize('bad', [{'idle': '2'}, {'top': '0'}, {'top': '100'}, {'top': '9x'}])
+@pytest.mark.parametrize('bad', [{'idle': '2'}, {'most': '0'}, {'most': '100'}, {'most': '9x'}])
 def test_a_switch_of_the_op_profile_is_refused_when_it_is_none(served, bad):
     r = served.api('report', run='train_v5e', tool='op_profile', **bad)
     assert r.status == 400 and len(r.json()['detail']) > 10

@@ -359,6 +359,16 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     await ready(page);
     await page.waitForSelector(".row-card:has-text('Of the steps')");
     assert.match(await page.locator(".waste-scale").innerText(), /unused/);
+    await page.goto(`${base}op_profile?run=synth_tpu_train`);
+    await ready(page);
+    await page.click(".head-row button:text-is('With idle')");
+    await page.waitForSelector("[role=treegrid] :text-is('IDLE')");
+    await page.click(".head-row button:text-is('Top 90 %')");
+    await page.waitForSelector("text=children that make up 90 % of it");
+    assert.equal(new URL(page.url()).searchParams.get("idle") + new URL(page.url()).searchParams.get("most"), "190");
+    await page.click(".head-row button:text-is('All nodes')");
+    await page.waitForSelector("text=children that make up 90 % of it", { state: "detached" });
+    assert.equal(new URL(page.url()).searchParams.has("most"), false);
     assert.deepEqual(await check(), []);
     await close();
   });

@@ -127,6 +127,13 @@ test("columns without values are left out and named, and can be asked for", () =
   expect(shownColumns(t, new Set(["program_id", "op"])).columns).toEqual([1, 2, 3, 4, 5]);
 });
 
+test("columns that few want are there when they are asked for", () => {
+  const rare = ["cmem_read_rate", "outside_compilation"].map((id) => ({ id, label: id, unit: "", type: "number" as const }));
+  const t = { columns: [...columns, ...rare], rows: rows.map((r) => [...r, 1, null]) };
+  expect(shownColumns(t, new Set())).toEqual({ columns: [0, 1, 2, 3, 4], empty: [] });
+  expect(shownColumns(t, new Set(["outside_compilation", "cmem_read_rate"])).columns).toEqual([0, 1, 2, 3, 4, 5, 6]);
+});
+
 test("what all texts of a column begin with is found, up to the end of a word", () => {
   const rows = ["vf_chip_tc_tcs_tc_misc_tcs_stats_a", "vf_chip_tc_tcs_tc_misc_tcs_stats_b", null].map((x) => [x]);
   expect(commonStart(rows, 0)).toBe("vf_chip_tc_tcs_tc_misc_tcs_stats_".length);

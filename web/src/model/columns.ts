@@ -6,6 +6,8 @@ import { show } from "./units";
 
 /** Columns that carry links and identity; they stand in the row's card, not in the table. */
 const PLUMBING = /^(first_(begin|end|duration)(_ps)?|first_(plane|line|host|event)|begin_ps|end_ps|event_id|program_id|module_id|rank)$/;
+/** Columns that few profiles fill, or few people want: the chooser has them. */
+const RARE = /^(normalized_flop_rate|cmem_(read|write)_rate|energy|outside_compilation|autotuned)$/;
 const SAMPLE = 200;
 
 export function isPlumbing(c: Column): boolean {
@@ -36,9 +38,9 @@ export function shownColumns(table: Pick<Table, "columns" | "rows">, changed: Re
   const sample = table.rows;
   table.columns.forEach((c, i) => {
     const blank = sample.length > 0 && sample.every((r) => r[i] === null || r[i] === undefined || r[i] === "");
-    const usual = !isPlumbing(c) && !blank && !isLongName(table, c);
+    const usual = !isPlumbing(c) && !RARE.test(c.id) && !blank && !isLongName(table, c);
     if (usual !== changed.has(c.id)) columns.push(i);
-    else if (blank && !isPlumbing(c)) empty.push(i);
+    else if (blank && !isPlumbing(c) && !RARE.test(c.id)) empty.push(i);
   });
   return { columns: inOrder(table, columns), empty };
 }

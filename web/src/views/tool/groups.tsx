@@ -1,10 +1,10 @@
-// Ops by category, by layer of the model or by source file: one table of the three.
+// Ops by category, layer of the model, source file, ...: one table of them. What else the pages of ops let one choose.
 import type { Report, Table } from "../../api/report";
 import type { ToolUrl } from "../../model/toolurl";
 import type { PartProps } from "./parts";
 import { setArg } from "./state";
 
-const GROUPS = [["categories", "Category"], ["layers", "Layer"], ["sources", "Source file"]] as const;
+const GROUPS = [["categories", "Category"], ["layers", "Layer"], ["sources", "Source file"], ["replica_groups", "Replica group"], ["rematerialization", "Rematerialization"], ["outside_compilation", "Outside compilation"]] as const;
 
 const groupsOf = (r: Report) => GROUPS.filter(([id]) => r.tables.some((t) => t.id === id));
 
@@ -32,8 +32,31 @@ export function groupedTables(r: Report, s: ToolUrl): Table[] {
   return r.tables.filter((t) => t.id === shown || !GROUPS.some(([id]) => id === t.id));
 }
 
-/** The model's layers before its operations one by one. */
+/** The model's layers before its operations one by one, and their types after these. */
 export function layersFirst(r: Report): Table[] {
-  const layers = r.tables.filter((t) => t.id === "layers");
-  return [...layers, ...r.tables.filter((t) => !layers.includes(t))];
+  const order = ["layers", "device", "device_types", "host", "host_types"];
+  const place = (t: Table): number => (order.includes(t.id) ? order.indexOf(t.id) : order.length);
+  return [...r.tables].sort((a, b) => place(a) - place(b));
+}
+
+/** Of one argument: absent, or that value. */
+function Switch({ s, name, label, off, on, value }: Pick<PartProps, "s"> & { name: string; label: string; off: string; on: string; value: string }) {
+  const now = s.args[name] ?? "";
+  const isOn = now !== "" && now !== "0";
+  return (
+    <div class="switch" role="group" aria-label={label}>
+      <button type="button" aria-pressed={!isOn} onClick={() => setArg(name, "")}>{off}</button>
+      <button type="button" aria-pressed={isOn} onClick={() => setArg(name, value)}>{on}</button>
+    </div>
+  );
+}
+
+export function IdleSwitch({ s }: Pick<PartProps, "s">) {
+  return <Switch s={s} name="idle" label="Idle time" off="Without idle" on="With idle" value="1" />;
+}
+
+/** Of each node of the tree the children that make up most of it. */
+export function TopSwitch({ s }: Pick<PartProps, "s">) {
+  const percent = /^\d{1,2}$/.test(s.args["most"] ?? "") ? s.args["most"]! : "90";
+  return <Switch s={s} name="most" label="Nodes of the tree" off="All nodes" on={`Top ${percent} %`} value={percent} />;
 }

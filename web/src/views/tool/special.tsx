@@ -11,7 +11,7 @@ import { CounterControls, CounterPart, counterTables } from "./counters";
 import { EnvironmentPart, isEnvironment } from "./environment";
 import { FindingsPart, findingsOf, TopFindings } from "./findings";
 import { GraphControls, GraphPart, graphTables } from "./graph";
-import { GroupControls, groupedTables, layersFirst } from "./groups";
+import { GroupControls, groupedTables, IdleSwitch, layersFirst, TopSwitch } from "./groups";
 import { Distribution, InferenceControls } from "./inference";
 import { KernelsPart } from "./kernels";
 import { programArgument } from "./modules";
@@ -64,12 +64,12 @@ const GROUPS = [["category", "Category"], ["program", "Program"], ["scope", "Nam
 export const specials: Record<string, Special | undefined> = {
   overview_page: { afterSeries: (p) => <><TopFindings {...p} /><EnvironmentPart {...p} /></>, elsewhere: isEnvironment },
   op_profile: {
-    controls: ({ s }) => <div class="controls"><Choice name="group_by" label="Group by" value={s.args["group_by"] || "category"} options={GROUPS} /></div>,
+    controls: ({ s }) => <div class="controls"><Choice name="group_by" label="Group by" value={s.args["group_by"] || "category"} options={GROUPS} /><TopSwitch s={s} /><IdleSwitch s={s} /></div>,
     treeTitle: (s) => `Ops by ${(GROUPS.find(([v]) => v === s.args["group_by"]) ?? GROUPS[0])[1].toLowerCase()}`,
   },
   kernel_utilization: { top: (p) => <KernelsPart {...p} /> },
   hlo_stats: { controls: (p) => <GroupControls {...p} />, tables: groupedTables },
-  framework_op_stats: { treeTitle: () => "By name scope", tables: layersFirst },
+  framework_op_stats: { controls: ({ s }) => <div class="controls"><IdleSwitch s={s} /></div>, treeTitle: () => "By name scope", tables: layersFirst },
   utilization_viewer: { afterSeries: (p) => <UnitsPart {...p} />, tables: unitTables },
   megascale_stats: { afterSeries: (p) => <Questions {...p} /> },
   inference_profile: { controls: (p) => <InferenceControls {...p} />, top: (p) => <Distribution {...p} />, series: (r) => otherSeries(r) },
