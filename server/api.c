@@ -237,12 +237,16 @@ static void write_unsupported(struct xp_json *j, const char *name)
     xp_json_obj_end(j);
 }
 
-/* Where it lies, as people call it; where uploads are kept is nobody's business. */
-static void write_location(struct xp_json *j, const struct run *r, bool uploaded)
+/* Where it lies, as people call it; where uploads are kept is nobody's business, and those who were
+ * let in by a link see the run, not how the server keeps it. A joined one lies in several places.
+ */
+static void write_location(struct xp_json *j, const struct ask *ask, bool uploaded)
 {
+    const struct run *r = ask->run;
     struct xp_buf b;
     xp_json_key(j, "location");
-    if (uploaded) {
+    bool by_link = project_right(ask->project, ask->who) == RIGHT_NONE;
+    if (uploaded || by_link || run_is_joined(xp_span_str(r->name))) {
         xp_json_null(j);
         return;
     }
@@ -271,7 +275,7 @@ void api_run(struct ask *ask)
     xp_json_obj(&j);
     key_str(&j, "run", ask->run->name);
     write_captured(&j, ask->run);
-    write_location(&j, ask->run, upload.expires_ms != 0);
+    write_location(&j, ask, upload.expires_ms != 0);
     xp_json_key(&j, "expires_ms");
     if (upload.expires_ms)
         xp_json_i64(&j, upload.expires_ms);

@@ -29,6 +29,7 @@ void run_index_free(struct run_index *ri)
 {
     if (!ri)
         return;
+    run_join_drop_all(ri);
     run_listing_unref(ri->now);
     pthread_mutex_destroy(&ri->lock);
     pthread_cond_destroy(&ri->listed);
@@ -174,6 +175,45 @@ struct run_box *run_entry_box(struct run_index *ri, struct run_entry *e, bool fo
     return box;
 }
 
+/* Reads entries of one store, marked as being filled, several at once. */
+static void fill(struct run_index *ri, struct xp_store *store, struct run_entry *const *look,
+                 size_t n)
+{
+    const char *prefixes[RUNS_AT_ONCE];
+    struct run_folder f[RUNS_AT_ONCE];
+    int64_t wall_ms = xp_wall_ms();
+    uint64_t ns = xp_now_ns();
+    for (size_t i = 0; i < n; i++)
+        prefixes[i] = look[i]->prefix;
+    run_folders_read(store, prefixes, n, f);
+    for (size_t i = 0; i < n; i++) {
+        run_entry_take(ri, look[i], &f[i], ns, wall_ms);
+        run_folder_fini(&f[i]);
+    }
+}
+
+void run_entries_refresh(struct run_index *ri, struct run_entry *const *entries, size_t n)
+{
+    struct run_entry *look[RUNS_AT_ONCE];
+    size_t n_look = 0;
+    bool known = true;
+    if (n == 0 || !xp_store_is_remote(entries[0]->store))
+        return;
+    pthread_mutex_lock(&ri->lock);
+    for (size_t i = 0; i < n && n_look < RUNS_AT_ONCE; i++) {
+        struct run_entry *e = entries[i];
+        if (e->store != entries[0]->store || entry_will_do(e, false))
+            continue;
+        e->filling = true;
+        known &= e->box != NULL;
+        look[n_look++] = e;
+    }
+    pthread_mutex_unlock(&ri->lock);
+    xp_store_set_patience(known ? RUNS_PATIENCE_MS : 0);
+    fill(ri, entries[0]->store, look, n_look);
+    xp_store_set_patience(0);
+}
+
 static enum xp_status fail_no_run(const struct run_index *ri, struct xp_span name,
                                   struct xp_error *err)
 {
@@ -202,16 +242,21 @@ enum xp_status run_index_get(struct run_index *ri, struct xp_span name, const st
     return e ? XP_OK : fail_no_run(ri, name, err);
 }
 
+const struct run *run_known(struct run_index *ri, struct xp_span name)
+{
+    const struct run_entry *e = run_listing_by_name(ri->now, name);
+    return e && entry_will_do(e, false) ? &e->box->run : NULL;
+}
+
 const struct run *run_index_known(struct run_index *ri, struct xp_span name)
 {
-    struct run_entry *e = NULL;
     const struct run *r = NULL;
     if (pthread_mutex_trylock(&ri->lock) != 0)
         return NULL;
     if (ri->now && (ri->listing || xp_now_ns() - ri->now->made_ns < fresh_for(ri)))
-        e = run_listing_by_name(ri->now, name);
-    if (e && entry_will_do(e, false))
-        r = run_ref(&e->box->run);
+        r = run_is_joined(name) ? run_join_known(ri, name) : run_known(ri, name);
+    if (r)
+        run_ref(r);
     pthread_mutex_unlock(&ri->lock);
     return r;
 }
@@ -290,11 +335,7 @@ static size_t look_ahead(struct run_index *ri, struct run_listing *l, size_t i, 
                          size_t want)
 {
     struct run_entry *look[RUNS_AT_ONCE];
-    const char *prefixes[RUNS_AT_ONCE];
-    struct run_folder f[RUNS_AT_ONCE];
     struct xp_store *store = l->entries[i].store;
-    int64_t wall_ms = xp_wall_ms();
-    uint64_t ns = xp_now_ns();
     size_t n = 0;
     if (!xp_store_is_remote(store))
         return i + 1;
@@ -307,15 +348,10 @@ static size_t look_ahead(struct run_index *ri, struct run_listing *l, size_t i, 
         if (entry_will_do(e, true))
             continue;
         e->filling = true;
-        look[n] = e;
-        prefixes[n++] = e->prefix;
+        look[n++] = e;
     }
     pthread_mutex_unlock(&ri->lock);
-    run_folders_read(store, prefixes, n, f);
-    for (size_t k = 0; k < n; k++) {
-        run_entry_take(ri, look[k], &f[k], ns, wall_ms);
-        run_folder_fini(&f[k]);
-    }
+    fill(ri, store, look, n);
     return i;
 }
 

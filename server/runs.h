@@ -14,8 +14,8 @@
  * it (same store) or "@2" after it (second store).
  *
  * Joined    Captures of one moment that landed in several runs are one run, too, whose name is
- * theirs with RUN_JOIN between them: no run's own name holds that. Their hosts have to differ. No
- * list shows it; a page says which of its runs look like it.
+ * theirs with RUN_JOIN between them: no run's own name holds that. Each has to hold a profile, and
+ * their hosts have to differ. No list shows it; a page says which of its runs look like it.
  *
  * Two views:  ours, with every layout, newest first, only runs that hold something; and the
  * compatible one, with just what XProf 2.24.2 lists: folders below plugins/profile, also empty
@@ -50,7 +50,7 @@ struct run_host {
 struct run {
     char *name;
     struct xp_store *store;
-    char *prefix;           /* its folder in store: "" or ends in '/' */
+    char *prefix;           /* its folder in store: "" or ends in '/'; "" of a joined one */
     int64_t captured_ms;    /* wall clock; 0: unknown (an empty run without a time in its name) */
     bool captured_by_name;  /* taken from the name (read as local time), else the newest file's */
     uint64_t bytes;         /* of all hosts' files */
@@ -88,6 +88,9 @@ void run_index_free(struct run_index *ri); /* NULL is fine */
 #define RUN_JOIN_MS 10000 /* between the first and the last of one moment */
 
 bool run_is_joined(struct xp_span name);
+/* Cuts the first part off the name, the whole of one that is not joined; rest->p is NULL after the
+ * last. */
+struct xp_span run_next_part(struct xp_span *rest);
 
 struct run_join {
     char *name;
@@ -122,7 +125,7 @@ enum xp_status run_index_list(struct run_index *ri, struct xp_span q, struct xp_
 void run_page_fini(struct run_page *page);
 
 /* The run of that name, as it is now; also an empty one, or a joined one. XP_NOT_FOUND when there
- * is none, XP_BAD_REQUEST for runs that do not fit together. */
+ * is none or a part of a joined one is empty, XP_BAD_REQUEST for runs that do not fit together. */
 enum xp_status run_index_get(struct run_index *ri, struct xp_span name, const struct run **out,
                              struct xp_error *err);
 /* The same from what is known, if that is as new as run_index_get would have it; NULL: it would

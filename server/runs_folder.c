@@ -285,6 +285,7 @@ struct run_box *run_box_new(struct xp_store *s, const char *prefix, const char *
     box->refs = 1;
     box->seen = f->seen;
     box->leaf = f->n_subs == 0 && f->error.status == XP_OK;
+    box->cut = f->cut;
     r->note = note_of(f);
     r->unreadable = f->error.status != XP_OK;
     r->name = must(strdup(name));

@@ -43,6 +43,7 @@
 /* Runs of a bucket whose names tell no time that one listing looks into; the next one goes on. */
 #define RUNS_BUCKET_LOOKS_MAX 128
 #define RUNS_AT_ONCE 64 /* folders of a bucket asked for together */
+#define RUNS_JOINED_KEPT 8
 
 static inline void *must(void *p)
 {
@@ -120,6 +121,7 @@ struct run_box {
     struct run_seen seen;
     int64_t newest_ms;    /* newest file of a host */
     bool leaf;            /* no folders in it */
+    bool cut;             /* the listing of the folder was */
     char **_Atomic looks; /* NULL: nobody looked */
 };
 
@@ -134,6 +136,10 @@ void run_look_fini(struct run_box *box);
 enum xp_status run_join_get(struct run_index *ri, struct xp_span name, const struct run **out,
                             struct xp_error *err);
 void run_page_find_joins(struct run_page *page);
+
+/* What was made of parts that are still what is known of them; not referenced. Index locked. */
+const struct run *run_join_known(struct run_index *ri, struct xp_span name);
+void run_join_drop_all(struct run_index *ri);
 
 /* --- a listing --- */
 
@@ -164,6 +170,12 @@ struct run_listing {
     uint64_t made_ns, took_ns;
 };
 
+struct run_joined {
+    const struct run *run; /* NULL: a free place */
+    const struct run **parts;
+    size_t n;
+};
+
 struct run_index {
     struct xp_store **stores;
     size_t n_stores;
@@ -171,6 +183,8 @@ struct run_index {
     pthread_cond_t listed;
     struct run_listing *now;
     bool listing;
+    struct run_joined joined[RUNS_JOINED_KEPT]; /* made lately */
+    size_t next_joined;
 };
 
 /* Walks the stores; what `old` (may be NULL) knows of folders that did not change is reused. */
@@ -195,6 +209,13 @@ struct run_listing *run_index_listing_after_miss(struct run_index *ri);
 /* What is in the entry, a reference; read again when older than a second, for lists only if its
  * files are young as well. */
 struct run_box *run_entry_box(struct run_index *ri, struct run_entry *e, bool for_list);
+
+/* Of a bucket: reads those of the entries, up to RUNS_AT_ONCE, that run_entry_box would read, all
+ * together. */
+void run_entries_refresh(struct run_index *ri, struct run_entry *const *entries, size_t n);
+
+/* run_index_known of one that is not joined; not referenced. Index locked, and listed just now. */
+const struct run *run_known(struct run_index *ri, struct xp_span name);
 
 /* Makes what is in `f`, which was read at that time, what the entry knows. A bucket that did not
  * answer does not make it forget. */

@@ -3,7 +3,7 @@
 
 #include "server/runs_int.h"
 
-static struct xp_span next_part(struct xp_span *rest)
+struct xp_span run_next_part(struct xp_span *rest)
 {
     struct xp_span all = *rest;
     for (size_t i = 0; i + 1 < all.n; i++)
@@ -17,7 +17,7 @@ static struct xp_span next_part(struct xp_span *rest)
 
 bool run_is_joined(struct xp_span name)
 {
-    return next_part(&name).p && name.p;
+    return run_next_part(&name).p && name.p;
 }
 
 /* --- whether two belong together --- */
@@ -61,27 +61,78 @@ static void take_hosts(struct run_folder *f, const struct run *r)
         h->name = must(strdup(h->name));
         h->key = must(strdup(h->key));
     }
-    for (size_t i = 0; i < r->n_unsupported; i++) {
-        RUNS_ROOM(f->riegeli, f->n_riegeli);
-        f->riegeli[f->n_riegeli++] = must(strdup(r->unsupported[i]));
-    }
 }
 
-static const struct run *joined(const char *name, const struct run *const *parts, size_t n)
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool any_has_host(const struct run *const *parts, size_t n, const char *host)
+{
+    for (size_t i = 0; i < n; i++)
+        if (run_host_find(parts[i], xp_span_str(host)))
+            return true;
+    return false;
+}
+
+/* A host that one part can read is not told as one that another cannot. */
+static void take_unsupported(struct run_folder *f, const struct run *const *parts, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < parts[i]->n_unsupported; k++)
+            if (!any_has_host(parts, n, parts[i]->unsupported[k])) {
+                RUNS_ROOM(f->riegeli, f->n_riegeli);
+                f->riegeli[f->n_riegeli++] = must(strdup(parts[i]->unsupported[k]));
+            }
+    if (f->n_riegeli)
+        qsort(f->riegeli, f->n_riegeli, sizeof *f->riegeli, compare_names);
+    for (size_t i = 0; i < f->n_riegeli; i++)
+        if (kept && strcmp(f->riegeli[kept - 1], f->riegeli[i]) == 0)
+            free(f->riegeli[i]);
+        else
+            f->riegeli[kept++] = f->riegeli[i];
+    f->n_riegeli = kept;
+}
+
+/* What kept a part from being whole keeps the whole from it. */
+static void take_faults(struct run_folder *f, const struct run *r)
+{
+    f->cut |= ((const struct run_box *)r)->cut;
+    if (r->unreadable && f->error.status == XP_OK)
+        xp_fail(&f->error, XP_IO, 0, "run \"%.60s\": %.150s", r->name, r->note);
+}
+
+static const struct run *joined(struct xp_span name, const struct run *const *parts, size_t n)
 {
     struct run_folder f = {0};
-    for (size_t i = 0; i < n; i++)
+    char *text = run_span_dup(name);
+    for (size_t i = 0; i < n; i++) {
         take_hosts(&f, parts[i]);
+        take_faults(&f, parts[i]);
+    }
+    take_unsupported(&f, parts, n);
     if (f.n_hosts)
         qsort(f.hosts, f.n_hosts, sizeof *f.hosts, compare_hosts);
-    struct run_box *box = run_box_new(parts[0]->store, parts[0]->prefix, name, &f);
+    struct run_box *box = run_box_new(parts[0]->store, "", text, &f);
     run_folder_fini(&f);
+    free(text);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || parts[i]->captured_ms < box->run.captured_ms) {
             box->run.captured_ms = parts[i]->captured_ms;
             box->run.captured_by_name = parts[i]->captured_by_name;
         }
     return &box->run;
+}
+
+/* Else it would be missing from the whole, and nobody would be told. */
+static enum xp_status holds_profile(const struct run *r, struct xp_error *err)
+{
+    if (r->n_hosts)
+        return XP_OK;
+    return xp_fail(err, XP_NOT_FOUND, 0, "run \"%.60s\" has no profile: %s", r->name,
+                   r->note ? r->note : "it is empty");
 }
 
 /* The parts, referenced; *n of them also after an error. */
@@ -91,12 +142,94 @@ static enum xp_status get_parts(struct run_index *ri, struct xp_span name, const
     do {
         if (*n == RUN_JOIN_MAX)
             return xp_fail(err, XP_BAD_REQUEST, 0, "at most %d runs are joined", RUN_JOIN_MAX);
-        XP_TRY(run_index_get(ri, next_part(&name), &parts[*n], err));
+        XP_TRY(run_index_get(ri, run_next_part(&name), &parts[*n], err));
         (*n)++;
+        XP_TRY(holds_profile(parts[*n - 1], err));
         for (size_t i = 0; i + 1 < *n; i++)
             XP_TRY(fits(parts[i], parts[*n - 1], err));
     } while (name.p);
     return XP_OK;
+}
+
+/* Looks into all parts together, where one after the other would take so long that the first are
+ * old again when the last is known. */
+static void refresh_parts(struct run_index *ri, struct xp_span name)
+{
+    struct run_listing *l = run_index_listing(ri);
+    struct run_entry *entries[RUN_JOIN_MAX];
+    size_t n = 0;
+    while (name.p && n < RUN_JOIN_MAX) {
+        struct run_entry *e = run_listing_by_name(l, run_next_part(&name));
+        if (e)
+            entries[n++] = e;
+    }
+    run_entries_refresh(ri, entries, n);
+    run_listing_unref(l);
+}
+
+/* --- those made lately --- */
+
+static struct run_joined *find_kept(struct run_index *ri, struct xp_span name)
+{
+    for (size_t i = 0; i < RUNS_JOINED_KEPT; i++) {
+        struct run_joined *k = &ri->joined[i];
+        if (k->run && xp_span_eq(xp_span_str(k->run->name), name))
+            return k;
+    }
+    return NULL;
+}
+
+const struct run *run_join_known(struct run_index *ri, struct xp_span name)
+{
+    const struct run_joined *k = find_kept(ri, name);
+    for (size_t i = 0; k && i < k->n; i++)
+        if (run_known(ri, run_next_part(&name)) != k->parts[i])
+            return NULL;
+    return k ? k->run : NULL;
+}
+
+static void drop(struct run_joined *k)
+{
+    run_unref(k->run);
+    for (size_t i = 0; i < k->n; i++)
+        run_unref(k->parts[i]);
+    free(k->parts);
+    *k = (struct run_joined){0};
+}
+
+void run_join_drop_all(struct run_index *ri)
+{
+    for (size_t i = 0; i < RUNS_JOINED_KEPT; i++)
+        drop(&ri->joined[i]);
+}
+
+/* The one made of these very parts, referenced. */
+static const struct run *take_kept(struct run_index *ri, struct xp_span name,
+                                   const struct run *const *parts, size_t n)
+{
+    pthread_mutex_lock(&ri->lock);
+    const struct run_joined *k = find_kept(ri, name);
+    bool same = k && k->n == n && memcmp(k->parts, parts, n * sizeof(const struct run *)) == 0;
+    const struct run *r = same ? run_ref(k->run) : NULL;
+    pthread_mutex_unlock(&ri->lock);
+    return r;
+}
+
+static void keep(struct run_index *ri, const struct run *r, const struct run *const *parts,
+                 size_t n)
+{
+    struct run_joined one = {.run = run_ref(r), .n = n}, old;
+    one.parts = must(calloc(n, sizeof *one.parts));
+    for (size_t i = 0; i < n; i++)
+        one.parts[i] = run_ref(parts[i]);
+    pthread_mutex_lock(&ri->lock);
+    struct run_joined *k = find_kept(ri, xp_span_str(r->name));
+    if (!k)
+        k = &ri->joined[ri->next_joined++ % RUNS_JOINED_KEPT];
+    old = *k;
+    *k = one;
+    pthread_mutex_unlock(&ri->lock);
+    drop(&old);
 }
 
 enum xp_status run_join_get(struct run_index *ri, struct xp_span name, const struct run **out,
@@ -104,12 +237,12 @@ enum xp_status run_join_get(struct run_index *ri, struct xp_span name, const str
 {
     const struct run *parts[RUN_JOIN_MAX];
     size_t n = 0;
+    refresh_parts(ri, name);
     enum xp_status status = get_parts(ri, name, parts, &n, err);
-    *out = NULL;
-    if (status == XP_OK) {
-        char *text = run_span_dup(name);
-        *out = joined(text, parts, n);
-        free(text);
+    *out = status == XP_OK ? take_kept(ri, name, parts, n) : NULL;
+    if (status == XP_OK && !*out) {
+        *out = joined(name, parts, n);
+        keep(ri, *out, parts, n);
     }
     for (size_t i = 0; i < n; i++)
         run_unref(parts[i]);

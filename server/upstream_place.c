@@ -70,6 +70,7 @@ static uint64_t run_hash(const struct run *run)
 {
     uint64_t h = xp_fnv(XP_FNV_INIT, xp_span_str(xp_store_name(run->store)));
     h = xp_fnv(h, xp_span_str(run->prefix));
+    h = xp_fnv(h, xp_span_str(run->name)); /* joined ones have no folder */
     h = xp_fnv(h, xp_span_of(&run->n_hosts, sizeof run->n_hosts));
     return xp_fnv(h, xp_span_of(&run->bytes, sizeof run->bytes));
 }

@@ -325,6 +325,8 @@ def test_link_for_anyone_shows_its_run_and_nothing_else(guarded):
         assert sees(guarded, browser, what) == 403, what
     assert sees(guarded, browser, 'run?run=sample', 'shut') in (401, 404)
     assert sees(guarded, browser, 'run?run=%73ample') == 200
+    where = [guarded.get('/p/open/api/v1/run?run=sample', h).json()['location'] for h in (person(ANN), browser)]
+    assert where[0].endswith('/sample') and where[1] is None
     assert guarded.get('/p/open/op_profile?run=sample', browser).status == 200
     assert guarded.get('/p/open/data/plugin/profile/data?run=sample&tag=overview_page', browser).status == 403
     r = guarded.request('POST', '/p/open/api/v1/links', dict(browser, **{'content-type': 'application/json'}), '{}')

@@ -573,18 +573,45 @@ static void runs_of_one_moment_are_one_run_when_they_are_asked_for_so(void **sta
     file(p, RUN "2024_01_31_12_00_00/w-10.xplane.pb");
     file(p, RUN "2024_01_31_12_00_02/w-2.xplane.pb");
     file(p, RUN "2024_01_31_12_00_02/w-3.xplane.riegeli");
+    file(p, RUN "2024_01_31_12_00_02/w-10.xplane.riegeli"); /* the other has it */
+    file(p, RUN "2024_01_31_12_00_00/a-3.xplane.riegeli");
+    file(p, RUN "2024_01_31_12_00_00/w-3.xplane.riegeli");
     file(p, RUN "2024_01_31_13_00_00/w-2.xplane.pb");
+    file(p, RUN "empty/x.txt");
     start(p, "logs");
     const struct run *r = get(p, "2024_01_31_12_00_02//2024_01_31_12_00_00");
     assert_string_equal(r->hosts[1].key, RUN "2024_01_31_12_00_00/w-10.xplane.pb");
     assert_int_equal(r->captured_ms, INT64_C(1706702400000));
-    assert_int_equal(r->n_unsupported, 1);
+    assert_int_equal(r->n_unsupported, 2);
+    assert_string_equal(r->unsupported[0], "a-3");
+    assert_string_equal(r->unsupported[1], "w-3");
+    assert_string_equal(r->note,
+                        "2 hosts are there only as .xplane.riegeli, which is not supported");
+    assert_string_equal(r->prefix, "");
     assert_int_equal(r->bytes, 12);
     assert_hosts(r, "w-2 w-10");
     assert_no_join(p, "2024_01_31_12_00_02//2024_01_31_13_00_00", XP_BAD_REQUEST, "\"w-2\"");
     assert_no_join(p, "2024_01_31_12_00_02//nowhere", XP_NOT_FOUND, "nowhere");
+    assert_no_join(p, "2024_01_31_12_00_02//empty", XP_NOT_FOUND,
+                   "\"empty\" has no profile: holds");
     assert_no_join(p, "2024_01_31_12_00_02//", XP_NOT_FOUND, "not in");
     assert_no_join(p, "//", XP_NOT_FOUND, "not in");
+}
+
+static void what_a_part_lacks_is_told_of_the_whole(void **state)
+{
+    struct place *p = *state;
+    char key[64];
+    file(p, RUN "b/w-1.xplane.pb");
+    for (int i = 0; i < 20000; i++) { /* as many as are read of one folder, and one more */
+        snprintf(key, sizeof key, "logs/" RUN "b/z%05d", i);
+        tree_file(&p->t, key, "");
+    }
+    file(p, RUN "a/w-2.xplane.pb");
+    start(p, "logs");
+    const struct run *r = get(p, "a//b");
+    assert_string_equal(r->note, "listing cut at 20000 entries");
+    run_unref(r);
 }
 
 static void page_says_which_runs_look_like_one_moment(void **state)
@@ -651,10 +678,12 @@ static void what_was_looked_at_just_now_is_known_and_nothing_else_is(void **stat
 {
     struct place *p = *state;
     const struct run *known = NULL;
+    int i;
     file(p, RUN "r/h.xplane.pb");
+    file(p, RUN "s/i.xplane.pb");
     start(p, "logs");
     assert_null(run_index_known(p->ri, XP_SPAN_LIT("r")));
-    for (int i = 0; i < 100 && !known; i++) { /* a second may pass between the two */
+    for (i = 0; i < 100 && !known; i++) { /* a second may pass between the two */
         run_unref(get(p, "r"));
         known = run_index_known(p->ri, XP_SPAN_LIT("r"));
     }
@@ -662,6 +691,15 @@ static void what_was_looked_at_just_now_is_known_and_nothing_else_is(void **stat
     assert_hosts(known, "h");
     assert_null(run_index_known(p->ri, XP_SPAN_LIT("r/")));
     assert_null(run_index_known(p->ri, XP_SPAN_LIT("nope")));
+    assert_null(run_index_known(p->ri, XP_SPAN_LIT("r//s")));
+    for (known = NULL; !known && i++ < 200;) {
+        const struct run *whole = get(p, "r//s");
+        known = run_index_known(p->ri, XP_SPAN_LIT("r//s"));
+        assert_true(!known || known == whole);
+        run_unref(whole);
+    }
+    assert_hosts(known, "h i");
+    assert_null(run_index_known(p->ri, XP_SPAN_LIT("s//r")));
 }
 
 /* --- trees that mean ill --- */
@@ -913,6 +951,7 @@ int main(void)
         TEST(new_runs_and_hosts_appear_within_two_seconds),
         TEST(old_run_that_changes_is_noticed),
         TEST(runs_of_one_moment_are_one_run_when_they_are_asked_for_so),
+        TEST(what_a_part_lacks_is_told_of_the_whole),
         TEST(page_says_which_runs_look_like_one_moment),
         TEST(files_that_are_no_profiles_are_told_by_a_look),
         TEST(run_that_is_not_there_is_not_found_in_words),
