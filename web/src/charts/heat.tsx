@@ -1,6 +1,7 @@
 // A heat map: rows by columns, on a canvas, so that hundreds of hosts and thousands of steps stay one picture.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
+import { px as len, unit } from "../layout/unit";
 import type { Cell, Series } from "../api/report";
 import { dark } from "../model/theme";
 import { matrixOf, rowOrder, type Order } from "../model/matrix";
@@ -9,10 +10,10 @@ import { useWidth } from "../widgets/size";
 import { SpanBand, useSpan } from "./span";
 import { shorten } from "./xy";
 
-const LABELS = 150;
-const TOP = 22;
-const LETTER = 6.2; // px
-const MAX_ROW = 26;
+const LABELS = len(150);
+const TOP = len(22);
+const LETTER = 6.2 * unit; // px
+const MAX_ROW = len(26);
 const MIN_ROW = 3;
 
 /** From pale to strong in one hue; in the dark theme from dim to bright. Where there are values below
@@ -43,7 +44,7 @@ export function HeatMap({ s, onRow, onSpan, first = "name" }: {
   const signed = m.low < 0;
   const [low, high] = signed ? [-Math.max(-m.low, m.high), Math.max(-m.low, m.high)] : [m.low, m.high];
   const rows = useMemo(() => rowOrder(m, s.names, order.value), [m, order.value]);
-  const row = Math.max(MIN_ROW, Math.min(MAX_ROW, Math.floor(520 / Math.max(1, m.rows))));
+  const row = Math.max(MIN_ROW, Math.min(MAX_ROW, Math.floor(len(520) / Math.max(1, m.rows))));
   const inner = Math.max(40, width.value - LABELS - 8);
   const height = row * m.rows;
   const isDark = dark.value;
@@ -96,7 +97,7 @@ export function HeatMap({ s, onRow, onSpan, first = "name" }: {
   const name = here ? s.names[rows[here.row]!]! : "";
   const value = here ? m.values[rows[here.row]! * m.columns + here.column]! : NaN;
   const longest = s.points.reduce((n, p) => Math.max(n, show(p[0], s.x.unit).length), 0);
-  const ticks = Math.max(1, Math.ceil(m.columns / Math.max(1, Math.floor(inner / Math.max(56, longest * LETTER + 12)))));
+  const ticks = Math.max(1, Math.ceil(m.columns / Math.max(1, Math.floor(inner / Math.max(len(56), longest * LETTER + 12)))));
   return (
     <figure class="chart heat" aria-label={s.title}>
       <div class="legend-row">
@@ -120,10 +121,10 @@ export function HeatMap({ s, onRow, onSpan, first = "name" }: {
       >
         <svg width={width.value} height={height + TOP} aria-hidden="true">
           {rows.map((r, k) => k % every === 0 && (
-            <text key={r} class="tick" x={LABELS - 8} y={TOP + k * row + row / 2 + 4} text-anchor="end">{shorten(s.names[r]!, 22)}</text>
+            <text key={r} class="tick" x={LABELS - len(8)} y={TOP + k * row + row / 2 + len(4)} text-anchor="end">{shorten(s.names[r]!, 22)}</text>
           ))}
           {s.points.map((p, i) => i % ticks === 0 && (
-            <text key={i} class="tick" x={LABELS + (i + 0.5) * (inner / m.columns)} y={14} text-anchor="middle">{show(p[0], s.x.unit)}</text>
+            <text key={i} class="tick" x={LABELS + (i + 0.5) * (inner / m.columns)} y={len(14)} text-anchor="middle">{show(p[0], s.x.unit)}</text>
           ))}
           {span.from.value >= 0 && span.to.value >= 0 && (
             <SpanBand a={LABELS + (span.from.value + 0.5) * (inner / m.columns)} b={LABELS + (span.to.value + 0.5) * (inner / m.columns)} pad={inner / m.columns / 2} top={TOP} tall={height} />

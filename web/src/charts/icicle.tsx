@@ -1,6 +1,7 @@
 // A tree by weight: each box as wide as its share, below its parent. A click zooms in.
 import { useSignal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
+import { px as len, unit } from "../layout/unit";
 import type { Tree } from "../api/report";
 import { categorize, colourOf } from "../model/colour";
 import { unusedOf, wasteColour } from "../model/hardware";
@@ -11,7 +12,7 @@ import { asNumber, show } from "../model/units";
 import { useWidth } from "../widgets/size";
 import { shorten } from "./xy";
 
-const ROW = 24;
+const ROW = len(24);
 
 function WasteScale() {
   return (
@@ -76,7 +77,7 @@ export function Icicle({ tree, weight, onChoose, isChosen, byWaste = false }: {
             return (
               <g key={s.node} class={`slab ${isChosen(s.node) ? "chosen" : ""}`} onPointerMove={() => (hover.value = s.node)} onClick={() => pick(s.node)}>
                 <rect x={s.x * width.value} y={s.depth * ROW} width={Math.max(1, w - 1)} height={ROW - 1.5} rx={2} fill={byWaste ? wasteColour(unusedOf(tree, s.node)) : colourOf(name, categorize(name, "device"), colours)} />
-                {w > 34 && <text class="slab-text" x={s.x * width.value + 5} y={s.depth * ROW + 16}>{shorten(name, Math.floor((w - 8) / 6.9))}</text>}
+                {w > len(34) && <text class="slab-text" x={s.x * width.value + len(5)} y={s.depth * ROW + len(16)}>{shorten(name, Math.floor((w - 8) / (6.9 * unit)))}</text>}
               </g>
             );
           })}

@@ -1,16 +1,17 @@
 // A scatter plot on log axes; with roofs it is the roofline. The area of a dot is its weight.
 import { useSignal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
+import { px as len, unit } from "../layout/unit";
 import type { Area } from "../model/hardware";
 import { number, show } from "../model/units";
 import { useWidth } from "../widgets/size";
 import { logAxis } from "./scale";
 import { shorten } from "./xy";
 
-const LEFT = 86;
-const RIGHT = 28;
-const TOP = 14;
-const BOTTOM = 44;
+const LEFT = len(86);
+const RIGHT = len(28);
+const TOP = len(14);
+const BOTTOM = len(44);
 
 export interface Dot {
   key: string;
@@ -50,7 +51,7 @@ export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, 
   const bounds = useMemo(() => boundsOf([...dots, ...(whole ? [whole] : [])].filter((d) => d.x > 0 && d.y > 0), roofs), [dots, roofs, whole]);
   const inner = Math.max(60, width.value - LEFT - RIGHT);
   const tall = height - TOP - BOTTOM;
-  const ax = logAxis(bounds.x0, bounds.x1, x.unit, bare, Math.floor(inner / 90));
+  const ax = logAxis(bounds.x0, bounds.x1, x.unit, bare, Math.floor(inner / len(90)));
   const ay = logAxis(bounds.y0, bounds.y1, y.unit, unitTick, 7);
   const sx = (v: number): number => LEFT + (Math.log10(v / ax.min) / Math.log10(ax.max / ax.min)) * inner;
   const sy = (v: number): number => TOP + tall - (Math.log10(v / ay.min) / Math.log10(ay.max / ay.min)) * tall;
@@ -134,17 +135,17 @@ export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, 
           {ax.ticks.map((t) => (
             <g key={t.at}>
               <line class="grid" x1={sx(t.at)} x2={sx(t.at)} y1={TOP} y2={TOP + tall} />
-              <text class="tick" x={sx(t.at)} y={TOP + tall + 16} text-anchor="middle">{t.text}</text>
+              <text class="tick" x={sx(t.at)} y={TOP + tall + len(16)} text-anchor="middle">{t.text}</text>
             </g>
           ))}
           {ay.ticks.map((t) => (
             <g key={t.at}>
               <line class="grid" x1={LEFT} x2={LEFT + inner} y1={sy(t.at)} y2={sy(t.at)} />
-              <text class="tick" x={LEFT - 8} y={sy(t.at) + 4} text-anchor="end">{t.text}</text>
+              <text class="tick" x={LEFT - len(8)} y={sy(t.at) + len(4)} text-anchor="end">{t.text}</text>
             </g>
           ))}
-          <text class="axis" x={LEFT} y={height - 5}>{y.label}</text>
-          <text class="axis" x={LEFT + inner} y={height - 5} text-anchor="end">{`${x.label}${x.unit ? `, ${x.unit === "flop/byte" ? "FLOP/B" : x.unit}` : ""}`}</text>
+          <text class="axis" x={LEFT} y={height - len(5)}>{y.label}</text>
+          <text class="axis" x={LEFT + inner} y={height - len(5)} text-anchor="end">{`${x.label}${x.unit ? `, ${x.unit === "flop/byte" ? "FLOP/B" : x.unit}` : ""}`}</text>
           {roofs.map((r, i) => <RoofLine key={r.name} r={r} i={i} slope={slopes[i]!} ax={ax} ay={ay} sx={sx} sy={sy} />)}
           {seen.map((d) => (
             <circle
@@ -219,7 +220,7 @@ function slopeOf(r: Roof, ax: Box, ay: Box, sx: (v: number) => number, sy: (v: n
   return { from, bend, turn: Math.atan2(sy(bend * k) - sy(from * k), sx(bend) - sx(from)) * (180 / Math.PI) };
 }
 
-const LETTER = 6.4; // px
+const LETTER = 6.4 * unit; // px
 
 /** Where along its slope each roof's name stands, in px; NaN: no room. Roofs lie close and alike in
     direction: names that share no column do not cross. */
@@ -253,9 +254,9 @@ function RoofName({ r, i, turn, name, above, ax, inverse, sx, sy }: {
   return (
     <g class="roof-names">
       {!Number.isNaN(name) && (
-        <text class="roof-text" x={0} y={0} text-anchor="middle" transform={`translate(${name} ${sy(inverse(name) * r.slope)}) rotate(${turn})`} dy={above ? -6 : 14}>{r.name}</text>
+        <text class="roof-text" x={0} y={0} text-anchor="middle" transform={`translate(${name} ${sy(inverse(name) * r.slope)}) rotate(${turn})`} dy={above ? -len(6) : len(14)}>{r.name}</text>
       )}
-      {(r.slope === 0 || i === 0) && <text class="roof-text" x={sx(ax.max) - 4} y={sy(r.peak) - 6} text-anchor="end">{`peak ${number(r.peak, "flop/s")}`}</text>}
+      {(r.slope === 0 || i === 0) && <text class="roof-text" x={sx(ax.max) - len(4)} y={sy(r.peak) - len(6)} text-anchor="end">{`peak ${number(r.peak, "flop/s")}`}</text>}
     </g>
   );
 }

@@ -1,14 +1,15 @@
 // From one total to another, part by part.
 import { useRef } from "preact/hooks";
+import { px as len } from "../layout/unit";
 import type { Part } from "../model/compare";
 import { show, signed } from "../model/units";
 import { useWidth } from "../widgets/size";
 import { linearAxis } from "./scale";
 import { shorten } from "./xy";
 
-const ROW = 27;
-const LABELS = 170;
-const VALUES = 104;
+const ROW = len(27);
+const LABELS = len(170);
+const VALUES = len(104);
 
 export function Waterfall({ parts, totalA, totalB, labelA, labelB }: {
   parts: readonly Part[]; totalA: number; totalB: number; labelA: string; labelB: string;
@@ -26,7 +27,7 @@ export function Waterfall({ parts, totalA, totalB, labelA, labelB }: {
     high = Math.max(high, at);
   }
   const cutOff = high - low < high * 0.35 ? Math.max(0, low - (high - low) * 0.6) : 0;
-  const axis = linearAxis(cutOff, high, "ps", Math.max(2, Math.floor(inner / 120)));
+  const axis = linearAxis(cutOff, high, "ps", Math.max(2, Math.floor(inner / len(120))));
   const sx = (v: number): number => LABELS + ((Math.max(v, axis.min) - axis.min) / (axis.max - axis.min)) * inner;
   const rows: { name: string; from: number; to: number; kind: "total" | "more" | "less"; value: string }[] = [
     { name: labelA, from: axis.min, to: totalA, kind: "total", value: show(Math.round(totalA), "ps") },
@@ -38,7 +39,7 @@ export function Waterfall({ parts, totalA, totalB, labelA, labelB }: {
     now += d;
   }
   rows.push({ name: labelB, from: axis.min, to: totalB, kind: "total", value: show(Math.round(totalB), "ps") });
-  const height = rows.length * ROW + 24;
+  const height = rows.length * ROW + len(24);
   return (
     <figure class="chart waterfall" aria-label="What the change is made of">
       <div ref={box} class="plot">
@@ -46,7 +47,7 @@ export function Waterfall({ parts, totalA, totalB, labelA, labelB }: {
           {axis.ticks.map((t) => (
             <g key={t.at}>
               <line class="grid" x1={sx(t.at)} x2={sx(t.at)} y1={0} y2={rows.length * ROW} />
-              <text class="tick" x={sx(t.at)} y={height - 8} text-anchor="middle">{`${t.text} ${axis.title}`}</text>
+              <text class="tick" x={sx(t.at)} y={height - len(8)} text-anchor="middle">{`${t.text} ${axis.title}`}</text>
             </g>
           ))}
           {rows.map((r, i) => {
@@ -55,10 +56,10 @@ export function Waterfall({ parts, totalA, totalB, labelA, labelB }: {
             return (
               <g key={i} class={`fall ${r.kind}`}>
                 <title>{`${r.name}: ${r.value}`}</title>
-                <text class="fall-name" x={LABELS - 10} y={i * ROW + 18} text-anchor="end">{shorten(r.name, 24)}</text>
+                <text class="fall-name" x={LABELS - len(10)} y={i * ROW + len(18)} text-anchor="end">{shorten(r.name, 24)}</text>
                 <rect x={a} y={i * ROW + 4} width={w} height={ROW - 8} rx={2} />
                 {i < rows.length - 1 && <line class="fall-link" x1={sx(r.to)} x2={sx(r.to)} y1={i * ROW + ROW - 4} y2={(i + 1) * ROW + 4} />}
-                <text class="fall-value" x={a + w + 7} y={i * ROW + 18}>{r.value}</text>
+                <text class="fall-value" x={a + w + len(7)} y={i * ROW + len(18)}>{r.value}</text>
               </g>
             );
           })}

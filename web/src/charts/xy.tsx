@@ -1,6 +1,7 @@
 // Stacked bars, bars and lines of a report's series, as SVG.
 import { useSignal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
+import { px as len, unit } from "../layout/unit";
 import type { Cell, Series } from "../api/report";
 import type { Mark } from "../model/latencies";
 import { asNumber, exact, show } from "../model/units";
@@ -9,11 +10,11 @@ import { seriesColours } from "./colours";
 import { linearAxis, thin } from "./scale";
 import { SpanBand, useSpan } from "./span";
 
-const LEFT = 62;
-const RIGHT = 12;
-const TOP = 10;
-const BOTTOM = 40;
-const HEIGHT = 250;
+const LEFT = len(62);
+const RIGHT = len(12);
+const TOP = len(10);
+const BOTTOM = len(40);
+const HEIGHT = len(250);
 const MANY = 240; // bars; beyond these they become an area
 
 /** Where it is among bars of equal width that begin at each point's x; null: it is beside them. */
@@ -53,7 +54,7 @@ export function XyChart({ s, href, onSpan, pick, marks = [], height = HEIGHT }: 
   const sy = (v: number): number => TOP + tall - ((v - y.min) / (y.max - y.min)) * tall;
   const x0 = numericX ? asNumber(points[0]![0]) : 0;
   const x1 = numericX ? asNumber(points[points.length - 1]![0]) : 0;
-  const xAxis = numericX ? linearAxis(x0, x1, s.x.unit, Math.max(2, Math.floor(inner / 110))) : null;
+  const xAxis = numericX ? linearAxis(x0, x1, s.x.unit, Math.max(2, Math.floor(inner / len(110)))) : null;
   const slot = inner / Math.max(1, points.length);
   const sx = (i: number): number =>
     numericX ? LEFT + ((asNumber(points[i]![0]) - x0) / Math.max(x1 - x0, 1e-300)) * inner : LEFT + (i + 0.5) * slot;
@@ -89,7 +90,7 @@ export function XyChart({ s, href, onSpan, pick, marks = [], height = HEIGHT }: 
   };
   const label = (i: number): string => show(points[i]![0], s.x.unit);
   const here = at.value >= 0 && at.value < points.length ? points[at.value]! : null;
-  const every = numericX ? 1 : thin(points.length, inner, longestLabel(points, s) * 7 + 14);
+  const every = numericX ? 1 : thin(points.length, inner, longestLabel(points, s) * 7 * unit + 14);
   return (
     <figure class="chart" aria-label={s.title}>
       <Legend s={s} colours={colours} off={off.value} flip={(i) => (off.value = flipped(off.peek(), i))} />
@@ -105,11 +106,11 @@ export function XyChart({ s, href, onSpan, pick, marks = [], height = HEIGHT }: 
           {y.ticks.map((t) => (
             <g key={t.at}>
               <line class="grid" x1={LEFT} x2={LEFT + inner} y1={sy(t.at)} y2={sy(t.at)} />
-              <text class="tick" x={LEFT - 8} y={sy(t.at) + 4} text-anchor="end">{t.text}</text>
+              <text class="tick" x={LEFT - len(8)} y={sy(t.at) + len(4)} text-anchor="end">{t.text}</text>
             </g>
           ))}
-          <text class="axis" x={LEFT} y={height - 4}>{`${s.y.label}${y.title ? `, ${y.title}` : ""}`}</text>
-          <text class="axis" x={LEFT + inner} y={height - 4} text-anchor="end">{`${s.x.label}${xAxis?.title ? `, ${xAxis.title}` : ""}`}</text>
+          <text class="axis" x={LEFT} y={height - len(4)}>{`${s.y.label}${y.title ? `, ${y.title}` : ""}`}</text>
+          <text class="axis" x={LEFT + inner} y={height - len(4)} text-anchor="end">{`${s.x.label}${xAxis?.title ? `, ${xAxis.title}` : ""}`}</text>
           {line
             ? on.map((i) => <path key={i} class="curve" d={curve(points, i, sx, sy)} stroke={colours[i]} />)
             : timed && numericX
@@ -118,9 +119,9 @@ export function XyChart({ s, href, onSpan, pick, marks = [], height = HEIGHT }: 
           {line && points.length < 60 && on.map((i) => points.map((p, k) => !Number.isNaN(asNumber(p[i + 1])) && <circle key={`${i},${k}`} class="dot" cx={sx(k)} cy={sy(asNumber(p[i + 1]))} r={2.5} fill={colours[i]} />))}
           {xAxis
             ? xAxis.ticks.filter((t) => t.at >= x0 && t.at <= x1).map((t) => (
-              <text key={t.at} class="tick" x={LEFT + ((t.at - x0) / Math.max(x1 - x0, 1e-300)) * inner} y={TOP + tall + 16} text-anchor="middle">{t.text}</text>
+              <text key={t.at} class="tick" x={LEFT + ((t.at - x0) / Math.max(x1 - x0, 1e-300)) * inner} y={TOP + tall + len(16)} text-anchor="middle">{t.text}</text>
             ))
-            : points.map((_, i) => i % every === 0 && <text key={i} class="tick" x={sx(i)} y={TOP + tall + 16} text-anchor="middle">{shorten(label(i), 22)}</text>)}
+            : points.map((_, i) => i % every === 0 && <text key={i} class="tick" x={sx(i)} y={TOP + tall + len(16)} text-anchor="middle">{shorten(label(i), 22)}</text>)}
           <line class="base" x1={LEFT} x2={LEFT + inner} y1={sy(Math.max(0, y.min))} y2={sy(Math.max(0, y.min))} />
           {pick && pick.at !== null && numericX && pick.at >= x0 && pick.at <= x1 && <line class="picked-line" x1={placeOf(pick.at)} x2={placeOf(pick.at)} y1={TOP} y2={TOP + tall} />}
           {marks.map((m, i) => {
@@ -128,7 +129,7 @@ export function XyChart({ s, href, onSpan, pick, marks = [], height = HEIGHT }: 
             return place !== null && (
               <g key={m.label} class="mark">
                 <line x1={LEFT + place * slot} x2={LEFT + place * slot} y1={TOP} y2={TOP + tall} />
-                <text x={LEFT + place * slot + (place > points.length * 0.8 ? -4 : 4)} y={TOP + 11 + i * 13} text-anchor={place > points.length * 0.8 ? "end" : "start"}>{m.label}</text>
+                <text x={LEFT + place * slot + (place > points.length * 0.8 ? -4 : 4)} y={TOP + len(11) + i * len(13)} text-anchor={place > points.length * 0.8 ? "end" : "start"}>{m.label}</text>
               </g>
             );
           })}
