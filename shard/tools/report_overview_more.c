@@ -74,21 +74,21 @@ enum xp_status report_overview_shares(struct report *r, const struct session *s,
 
 /* --- steps of GPUs --- */
 
-enum kind { INPUT, OUTPUT, COMPILE, LAUNCH, HOST, COLLECTIVES, BETWEEN, COMPUTE, OTHER, KINDS };
+enum kind { COMPUTE, COLLECTIVES, BETWEEN, INPUT, OUTPUT, HOST, LAUNCH, COMPILE, OTHER, KINDS };
 
-static const char *const kind_names[KINDS] = {
-    "input",       "output",           "compile", "launch", "host compute",
-    "collectives", "device to device", "compute", "other"};
-static const char *const kind_texts[KINDS] = {
-    "waiting for input, and copies from the host to the device",
-    "copies from the device to the host",
-    "compiling",
-    "launching kernels",
-    "other work of the host, while the device does nothing",
-    "collectives between devices",
-    "copies between devices, and waiting for them",
-    "kernels that compute",
-    "what is left of the step: nothing that is known runs"};
+static const struct {
+    const char *name, *text;
+} kind_words[KINDS] = {
+    [COMPUTE] = {"compute", "kernels that compute"},
+    [COLLECTIVES] = {"collectives", "collectives between devices"},
+    [BETWEEN] = {"device to device", "copies between devices, and waiting for them"},
+    [INPUT] = {"input", "waiting for input, and copies from the host to the device"},
+    [OUTPUT] = {"output", "copies from the device to the host"},
+    [HOST] = {"host compute", "other work of the host, while the device does nothing"},
+    [LAUNCH] = {"launch", "launching kernels"},
+    [COMPILE] = {"compile", "compiling"},
+    [OTHER] = {"other", "what is left of the step: nothing that is known runs"},
+};
 
 static enum kind kind_of(enum step_type t)
 {
@@ -142,10 +142,10 @@ static const struct report_column kind_columns[] = {
 static void kind_row(void *ctx, uint64_t i, struct report_cell *c)
 {
     const struct kinds *k = ctx;
-    c[0] = report_of_text(xp_span_str(kind_names[i]));
+    c[0] = report_of_text(xp_span_str(kind_words[i].name));
     c[1] = report_of_u64((uint64_t)(k->mean[i] + 0.5));
     c[2] = report_ratio(k->mean[i], k->all);
-    c[3] = report_of_text(xp_span_str(kind_texts[i]));
+    c[3] = report_of_text(xp_span_str(kind_words[i].text));
 }
 
 static void kind_point(void *ctx, uint64_t i, struct report_cell *x, struct report_cell *y)
@@ -164,9 +164,12 @@ enum xp_status report_overview_kinds(struct report *r, const struct session *s,
     struct step_db db;
     struct kinds k = {.db = &db};
     double ps[KINDS];
+    const char *names[KINDS];
     if (s->all.hardware != OP_HW_GPU)
         return XP_OK;
     XP_TRY(steps_combine(&s->steps, s->stats, true, r->a, &db, err));
+    for (int n = 0; n < KINDS; n++)
+        names[n] = kind_words[n].name;
     for (uint32_t i = 0; i < db.n; i++) {
         kinds_of(&db.steps[i], ps);
         for (int n = 0; n < KINDS; n++) {
@@ -194,7 +197,7 @@ enum xp_status report_overview_kinds(struct report *r, const struct session *s,
                                              .y_label = "Time",
                                              .y_unit = "ps",
                                              .kind = "stack",
-                                             .names = kind_names,
+                                             .names = names,
                                              .nnames = KINDS,
                                              .n = db.n,
                                              .point = kind_point,
@@ -231,6 +234,14 @@ static void latency_row(void *ctx, uint64_t i, struct report_cell *c)
     c[4] = report_of_u64(q->transfer_ps);
 }
 
+static void latency_point(void *ctx, uint64_t i, struct report_cell *x, struct report_cell *y)
+{
+    struct report_cell c[5];
+    latency_row(ctx, i, c);
+    *x = c[0];
+    memcpy(y, c + 2, 3 * sizeof *y);
+}
+
 void report_overview_latency(struct report *r, const struct session *s,
                              const struct requests *requests)
 {
@@ -259,4 +270,17 @@ void report_overview_percentiles(struct report *r, const struct session *s,
                                        .n = sizeof percents / sizeof *percents,
                                        .row = latency_row,
                                        .ctx = (void *)requests});
+    static const char *const names[] = {"host", "device", "transfer"};
+    report_series(r, &(struct report_points){.id = "latency",
+                                             .title = "Latency by percentile",
+                                             .x_label = "percentile",
+                                             .x_unit = "",
+                                             .y_label = "Time",
+                                             .y_unit = "ps",
+                                             .kind = "stack",
+                                             .names = names,
+                                             .nnames = 3,
+                                             .n = sizeof percents / sizeof *percents,
+                                             .point = latency_point,
+                                             .ctx = (void *)requests});
 }
