@@ -43,7 +43,7 @@ export function Tile({ m, href, hrefTitle, window, base, small }: {
 
 /** Figures that others are made from, or that say how sure those are: smaller, below the others. */
 export function isSecond(m: Metric): boolean {
-  return /^peak_(flop|hbm|vmem|cmem|l1|shared)|_sd$|^device_time$|^flop_rate$|^hbm_rate$|^clock_offset$|^capacity_/.test(m.id) ||
+  return /^peak_(flop|hbm|vmem|cmem|l1|shared)|_sd$|^device_time$|^flop_rate$|^hbm_rate$|^clock_offset$|^capacity_|^optimum_|^ridge_|^arithmetic_|^(host|device)_(op|eager)_|^compute_\d/.test(m.id) ||
     (m.id === "straggler" && m.value === "none");
 }
 
@@ -102,7 +102,7 @@ function Spread({ m }: { m: Metric }) {
 
 /** Whether more is better; null where it is neither. */
 export function moreIsBetter(id: string): boolean | null {
-  if (/(utilization|duty_cycle|flop_rate|hbm_rate|throughput|bandwidth|goodput)/.test(id) && !/peak_(flop|hbm)/.test(id)) return true;
+  if (/(utilization|duty_cycle|flop_rate|hbm_rate|throughput|bandwidth|goodput|efficiency)/.test(id) && !/(peak|optimum)_(flop|hbm)/.test(id)) return true;
   if (/(time|idle|memory|latency|stall|input_fraction|sd|spill|offset|waste|collective|unattributed)/.test(id)) return false;
   return null;
 }

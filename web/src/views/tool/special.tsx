@@ -39,6 +39,10 @@ export function metricPage(id: string): string {
   if (/^input/.test(id)) return "input_pipeline_analyzer";
   if (/^step_time/.test(id)) return "pod_viewer";
   if (/idle|duty/.test(id)) return "trace";
+  if (/^latency|^requests$/.test(id)) return "inference_profile";
+  if (/_(op|eager)_fraction$/.test(id)) return "framework_op_stats";
+  if (/^compute_\d/.test(id)) return "kernel_stats";
+  if (/^roofline|^ridge|^arithmetic/.test(id)) return "roofline_model";
   if (/(mxu|flop_rate|hbm)/.test(id) && !/^peak/.test(id)) return "roofline_model";
   if (/peak_memory|capacity_memory/.test(id)) return "memory_profile";
   if (/collective|device_time/.test(id)) return "op_profile";
