@@ -328,6 +328,22 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     await page.goto(link);
     await page.waitForSelector("text=One counter, everywhere");
     assert.equal(await page.locator(".counter-part .data").innerText(), text);
+    await page.goto(`${base}perf_counters?run=synth_tpu_counters&q=counter:/scalar_alu_instruction_[01]$/`);
+    await page.locator(".data tbody tr", { hasText: "kernel_1" }).first().click(); // kernel_0 has the same counter
+    await page.waitForSelector("text=One counter, everywhere");
+    await page.waitForSelector(".row-card:has-text('kernel_1')");
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("what percentiles are of is asked of the server", { skip: !realProfile("synth_inference", "serving-0") && "the sample is not there" }, async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    await page.goto(`${base}inference_profile?run=synth_inference`);
+    await ready(page);
+    const asked = page.waitForRequest((r) => /\/report\?/.test(r.url()) && new URL(r.url()).searchParams.get("by") === "decode");
+    await page.getByLabel("Percentiles of").selectOption("decode");
+    await asked;
+    await ready(page);
     assert.deepEqual(await check(), []);
     await close();
   });
@@ -403,6 +419,9 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     assert.deepEqual([at.get("programs"), at.get("w"), at.get("base").length > 0], ["all", "2-9", true]);
     await page.click("text=Whole program");
     await page.waitForSelector("text=Whole program", { state: "detached" });
+    await page.locator(".lifetimes .life", { hasText: "copy-start" }).first().click();
+    await waitFor("a click chooses the buffer's op", () => /[?&]op=./.test(page.url()));
+    assert.equal(new URL(page.url()).searchParams.has("w"), false);
     const memories = await page.locator("label.choice", { hasText: /^Memory/ }).locator("option").allInnerTexts();
     assert.deepEqual(memories.map((x) => x.split(",")[0]), ["HBM", "VMEM", "sync flags", "host"]);
     await page.click("button:text-is('Offset')");
@@ -420,6 +439,13 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     await waitFor("the second bar's program is open", () => /program_id=\d+/.test(page.url()));
     await ready(page);
     assert.deepEqual(await check(), []);
+    await page.goto(`${base}memory_viewer?run=tpu_v6e_inference&w=900000-900009`);
+    await ready(page);
+    await page.waitForSelector(".lifetimes .life");
+    assert.equal(await page.locator("text=/^(No points|Whole program)/").count(), 0);
+    await page.locator("label.choice", { hasText: /^Memory/ }).locator("select").selectOption("1");
+    await page.waitForSelector("text=The program has no buffers in this memory");
+    assert.equal(new URL(page.url()).searchParams.has("w"), false);
     await page.goto(`${base}memory_profile?run=tpu_v6e_inference`);
     await ready(page);
     await page.locator("label.choice", { hasText: /^Allocator/ }).locator("select").selectOption("2");
@@ -438,6 +464,13 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     await page.locator(".op-finder input").fill("brdaddf");
     await page.waitForSelector(".op-finder ul[aria-label='Ops that match'] li:has-text('broadcast_add_fusion.1')");
     await page.keyboard.press("ArrowDown");
+    await page.locator(".op-finder input").fill("copy-done");
+    await page.keyboard.press("Enter");
+    await waitFor("what was typed last counts, not what was found before", () => /node_name=copy-done/.test(page.url()));
+    await page.waitForSelector(".graph-crumbs b:text-matches('^copy-done')");
+    await page.locator(".op-finder input").fill("brdaddf");
+    await page.waitForSelector(".op-finder ul[aria-label='Ops that match'] li:has-text('broadcast_add_fusion.1')");
+    await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
     await waitFor("an op that matches is shown", () => /node_name=broadcast_add_fusion/.test(page.url()));
     await page.waitForSelector(".graph-crumbs b:text-matches('^broadcast_add_fusion')");
@@ -446,6 +479,17 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     await waitFor("it has grown", async () => (await names()).length > before);
     await page.locator(".graph-open", { hasText: "less" }).first().click();
     await waitFor("it is as it was", async () => (await names()).length === before);
+    const told = () => page.locator(".graph [aria-live]").innerText();
+    await page.mouse.move(0, 0);
+    await page.locator(".graph-box").focus();
+    await page.keyboard.press("ArrowUp");
+    const operand = await waitFor("an operand is told", told);
+    const less = page.locator(".graph-open", { hasText: "less" });
+    await page.keyboard.press("Space");
+    await less.waitFor();
+    await page.keyboard.press("Space");
+    await less.waitFor({ state: "detached" });
+    assert.equal(await told(), operand);
     await page.locator(".text-lines a", { hasText: "%copy-done" }).first().click();
     await waitFor("the name led to its op", () => /[?&]op=copy-done/.test(page.url()));
     await page.waitForSelector(".graph-crumbs b:text-matches('^copy-done')");

@@ -10,7 +10,7 @@ const groupsOf = (r: Report) => GROUPS.filter(([id]) => r.tables.some((t) => t.i
 
 function shownGroup(r: Report, s: ToolUrl): string {
   const groups = groupsOf(r);
-  return (groups.find(([id]) => id === s.args["by"]) ?? groups[0])?.[0] ?? "";
+  return (groups.find(([id]) => id === s.args["sums"]) ?? groups[0])?.[0] ?? "";
 }
 
 export function GroupControls({ report, s }: PartProps) {
@@ -21,7 +21,7 @@ export function GroupControls({ report, s }: PartProps) {
     <div class="controls">
       <span class="choice">Ops summed up by</span>
       <div class="switch" role="group" aria-label="Ops summed up by">
-        {groups.map(([id, label]) => <button key={id} type="button" aria-pressed={id === shown} onClick={() => setArg("by", id === groups[0]![0] ? "" : id)}>{label}</button>)}
+        {groups.map(([id, label]) => <button key={id} type="button" aria-pressed={id === shown} onClick={() => setArg("sums", id === groups[0]![0] ? "" : id)}>{label}</button>)}
       </div>
     </div>
   );
