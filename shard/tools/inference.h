@@ -6,6 +6,10 @@
  *
  * inference_read adds one host's to what the hosts before it had. Models are numbered in the order
  * they were met; a profile that names none has a single one.
+ *
+ * Of a part of the run (derive/cut.h) there are the requests, batches and runs that begin in it,
+ * with all of their time, and programs are of the phase that the whole profile says: so parts add
+ * up, and no mean or percentile is of what was cut.
  */
 #ifndef SHARD_INFERENCE_H
 #define SHARD_INFERENCE_H
@@ -32,12 +36,16 @@ enum inference_phase { INFERENCE_OTHER, INFERENCE_DECODE, INFERENCE_PREFILL, INF
 /* How that is known: inference_phases.c has the rules. */
 enum inference_rule { INFERENCE_UNTOLD, INFERENCE_BY_NAME, INFERENCE_BY_REPETITION };
 
+/* Whose requests a program ran for. */
+enum inference_served { INFERENCE_NOBODY, INFERENCE_ONE_MODEL, INFERENCE_MODELS };
+
 #define INFERENCE_RUNS_MAX 4096 /* of a program: durations that are kept */
 
 struct inference_program {
     uint32_t name; /* in inference->programs */
     uint32_t host;
-    uint8_t phase, rule;
+    uint8_t phase, rule, served;
+    int32_t model;           /* if it served one: as a request's */
     uint64_t runs, total_ps; /* over all cores */
     uint64_t core_runs;      /* of the core in question: the first that ran it */
     int64_t longest_begin_ps;

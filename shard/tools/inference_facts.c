@@ -63,6 +63,8 @@ static void put_program(struct facts_out *f, const struct inference *inf,
     facts_text(f, xp_strpool_get(&inf->programs, p->name));
     facts_u64(f, p->phase);
     facts_u64(f, p->rule);
+    facts_u64(f, p->served);
+    facts_i64(f, p->model);
     facts_u64(f, p->runs);
     facts_u64(f, p->total_ps);
     facts_u64(f, p->core_runs);
@@ -233,7 +235,7 @@ static bool get_params(struct facts *f, struct inference *inf, const struct text
     return p != NULL;
 }
 
-static bool get_program(struct facts *f, struct inference *inf)
+static bool get_program(struct facts *f, struct inference *inf, const struct texts *models)
 {
     struct inference_program *p = vec_push(&inf->ran, sizeof *p);
     if (!p)
@@ -243,6 +245,9 @@ static bool get_program(struct facts *f, struct inference *inf)
     uint64_t phase = facts_get_u64(f), rule = facts_get_u64(f);
     p->phase = phase < INFERENCE_PHASES ? (uint8_t)phase : INFERENCE_OTHER;
     p->rule = rule <= INFERENCE_BY_REPETITION ? (uint8_t)rule : INFERENCE_UNTOLD;
+    uint64_t served = facts_get_u64(f);
+    p->served = served <= INFERENCE_MODELS ? (uint8_t)served : INFERENCE_NOBODY;
+    p->model = get_model(f, models);
     p->runs = facts_get_u64(f);
     p->total_ps = facts_get_u64(f);
     p->core_runs = facts_get_u64(f);
@@ -277,7 +282,7 @@ static bool get_host(struct inference *inf, struct facts *f)
         if (!get_params(f, inf, &models))
             return false;
     for (size_t n = facts_get_count(f); n && !f->bad; n--)
-        if (!get_program(f, inf))
+        if (!get_program(f, inf, &models))
             return false;
     return true;
 }

@@ -68,6 +68,8 @@ struct inf_host {
     const struct derive *d;
     const struct part_plane *plane; /* of the host's threads */
     uint32_t host;
+    bool ranged; /* [t0_ps, t1_ps) is asked for; the part is the whole one */
+    int64_t t0_ps, t1_ps;
     struct out *out;
     struct vec events; /* struct inf_event, in file order */
     struct vec spans;  /* struct inf_span */
@@ -85,6 +87,18 @@ struct inf_host {
 static inline bool inf_group_ok(const struct inf_host *h, int64_t group)
 {
     return group >= 0 && group < h->ngroups;
+}
+
+/* Does what begins then belong to what is asked for? */
+static inline bool inf_in_range(const struct inf_host *h, int64_t begin_ps)
+{
+    return !h->ranged || (begin_ps >= h->t0_ps && begin_ps < h->t1_ps);
+}
+
+/* One that takes no time is none. */
+static inline bool inf_request_counts(const struct inf_host *h, const struct inference_request *r)
+{
+    return r->end_ps > r->begin_ps && inf_in_range(h, r->begin_ps);
 }
 
 enum xp_status inference_events(struct inf_host *h, struct xp_error *err); /* _events.c */

@@ -3,9 +3,9 @@
  * A profile does not say. Two rules tell, and the report names the one that did:
  *
  *   by name        a program is called so: "prefill" is a word of its name, or "decode" or
- *                  "generate" is (jit_prefill, jit__decode_step); not both. A word ends where its
- *                  letters do: a decoder is none. If any program of the host is called so, names
- *                  decide for all of them.
+ *                  "generate" is (jit_prefill, jit__decode_step); not both. name_words.h says
+ *                  what a word is: a decoder is none. If any program of the host is called so,
+ *                  names decide for all of them.
  *
  *   by repetition  a request reads its prompt once and makes its tokens one by one. So in a request
  *                  the program that one core ran most often, REPEATS times or more, decodes; of
@@ -16,33 +16,17 @@
  *
  * Else neither is known. */
 #include <stdlib.h>
-#include <strings.h>
 
 #include "shard/tools/inference_int.h"
+#include "shard/tools/name_words.h"
 
 #define REPEATS 3
 
 /* --- names --- */
 
-static bool letter(uint8_t c)
-{
-    return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
-}
-
-static bool has_word(struct xp_span s, const char *word)
-{
-    size_t n = strlen(word);
-    for (size_t i = 0; i + n <= s.n; i++)
-        if (strncasecmp((const char *)s.p + i, word, n) == 0 && (!i || !letter(s.p[i - 1])) &&
-            (i + n == s.n || !letter(s.p[i + n])))
-            return true;
-    return false;
-}
-
 uint8_t inference_phase_of_name(struct xp_span name)
 {
-    bool prefill = has_word(name, "prefill");
-    bool decode = has_word(name, "decode") || has_word(name, "generate");
+    bool prefill = name_says_prefill(name), decode = name_says_decode(name);
     if (prefill == decode)
         return INFERENCE_OTHER;
     return prefill ? INFERENCE_PREFILL : INFERENCE_DECODE;
@@ -99,6 +83,12 @@ static uint32_t nprograms(const struct inf_host *h)
     return (uint32_t)(h->inf->ran.n - h->first_ran);
 }
 
+/* A part of the run has the runs that begin in it. */
+static bool counts(const struct inf_host *h, const struct inf_run *r)
+{
+    return inf_in_range(h, r->begin_ps);
+}
+
 struct first_core {
     uint32_t plane;
     uint64_t seen, every;
@@ -119,7 +109,7 @@ static bool keep_runs(struct inf_host *h, struct first_core *core)
     }
     for (size_t i = 0; i < h->runs.n; i++) {
         struct first_core *c = &core[runs[i].program];
-        if (runs[i].plane == c->plane && c->seen++ % c->every == 0)
+        if (counts(h, &runs[i]) && runs[i].plane == c->plane && c->seen++ % c->every == 0)
             c->ps[of[runs[i].program].nps++] = lasted(&runs[i]);
     }
     return true;
@@ -135,6 +125,8 @@ static bool measure(struct inf_host *h)
         return false;
     for (size_t i = 0; i < h->runs.n; i++) {
         struct inference_program *p = &of[runs[i].program];
+        if (!counts(h, &runs[i]))
+            continue;
         if (!p->runs++)
             core[runs[i].program].plane = runs[i].plane;
         p->core_runs += core[runs[i].program].plane == runs[i].plane;
@@ -312,6 +304,34 @@ static bool divide(struct inf_host *h, struct inference_request *r, const struct
     return true;
 }
 
+/* For whose requests programs ran. */
+static void serve(struct inf_host *h, const struct inference_request *r, const struct vec *runs)
+{
+    struct inference_program *of = programs(h);
+    if (!inf_request_counts(h, r))
+        return;
+    for (size_t i = 0; i < runs->n; i++) {
+        struct inference_program *p = &of[VEC(*runs, struct inf_run)[i].program];
+        if (p->served == INFERENCE_NOBODY) {
+            p->served = INFERENCE_ONE_MODEL;
+            p->model = r->model;
+        } else if (p->model != r->model) {
+            p->served = INFERENCE_MODELS;
+        }
+    }
+}
+
+/* Of a part of the run: what ran elsewhere, and for no request of it, is not there. */
+static void drop_programs(struct inf_host *h)
+{
+    struct inference_program *of = programs(h);
+    size_t n = 0;
+    for (uint32_t k = 0; k < nprograms(h); k++)
+        if (of[k].runs || of[k].served)
+            of[n++] = of[k];
+    h->inf->ran.n = h->first_ran + n;
+}
+
 enum xp_status inference_phases(struct inf_host *h, struct xp_error *err)
 {
     struct vec runs = {0}, edges = {0};
@@ -323,7 +343,11 @@ enum xp_status inference_phases(struct inf_host *h, struct xp_error *err)
     for (size_t i = 0; ok && i < h->requests.n; i++) {
         struct inference_request *r = &VEC(h->requests, struct inference_request)[i];
         ok = gather(h, r, &runs) && divide(h, r, &runs, &edges);
+        if (ok)
+            serve(h, r, &runs);
     }
+    if (ok)
+        drop_programs(h);
     vec_free(&runs);
     vec_free(&edges);
     return ok ? XP_OK : inference_busy(err);

@@ -341,7 +341,7 @@ static bool hand_over(struct inf_host *h)
 {
     for (size_t i = 0; i < h->requests.n; i++) {
         const struct inference_request *r = &VEC(h->requests, struct inference_request)[i];
-        if (r->end_ps <= r->begin_ps)
+        if (!inf_request_counts(h, r))
             continue;
         struct inference_request *to = vec_push(&h->inf->requests, sizeof *to);
         if (!to)
@@ -349,6 +349,8 @@ static bool hand_over(struct inf_host *h)
         *to = *r;
     }
     for (size_t i = 0; i < h->batches.n; i++) {
+        if (!inf_in_range(h, VEC(h->batches, struct inference_batch)[i].begin_ps))
+            continue;
         struct inference_batch *to = vec_push(&h->inf->batches, sizeof *to);
         if (!to)
             return false;
@@ -412,6 +414,12 @@ enum xp_status inference_read(struct inference *inf, struct part *p, uint32_t ho
 {
     struct inf_host h = {.inf = inf, .part = p, .host = host, .out = out, .first_ran = inf->ran.n};
     idmap_init(&h.ran_by, inf->a);
+    if (p->range) {
+        h.ranged = true;
+        h.t0_ps = p->range->t0_ps;
+        h.t1_ps = p->range->t1_ps;
+        h.part = p = p->range->whole;
+    }
     h.plane = profile_plane(p, "/host:CPU");
     if (!h.plane || !worth_it(&h))
         return XP_OK;

@@ -62,10 +62,11 @@ static bool owner_of(const struct inf_host *h, int64_t group, int32_t *model)
         const struct inference_request *r =
             &VEC(h->requests, struct inference_request)[h->request[group] - 1];
         *model = r->model;
-        return r->end_ps > r->begin_ps;
+        return inf_request_counts(h, r);
     }
-    *model = VEC(h->batches, struct inference_batch)[h->batch[group] - 1].model;
-    return true;
+    const struct inference_batch *b = &VEC(h->batches, struct inference_batch)[h->batch[group] - 1];
+    *model = b->model;
+    return inf_in_range(h, b->begin_ps);
 }
 
 /* The events of one group: a pattern is all of theirs together. */

@@ -2,6 +2,8 @@
 
 #include <strings.h>
 
+#include "shard/derive/framework_op.h"
+
 /* The next part of a path; *rest is what follows. Slashes within parentheses are the part's. */
 static struct xp_span next_part(struct xp_span *rest)
 {
@@ -50,9 +52,48 @@ static bool is_layer_word(struct xp_span s)
     return false;
 }
 
-struct xp_span op_layer_of(struct xp_span name)
+/* How a program goes on there, and no part of the model. */
+static bool is_control(struct xp_span s)
 {
-    struct xp_span rest = name, numbered = {0}, plain = {0};
+    static const char *const words[] = {
+        "while",       "body",       "cond",  "scan",
+        "closed_call", "checkpoint", "remat", "rematted_computation"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (xp_span_eq(s, xp_span_str(words[i])))
+            return true;
+    return s.n == 0;
+}
+
+/* What of the model is next on the path; the last part is the operation. */
+static struct xp_span next_scope(struct xp_span rest)
+{
+    while (rest.n) {
+        struct xp_span s = unwrapped(next_part(&rest));
+        if (rest.n && !is_control(s))
+            return s;
+    }
+    return (struct xp_span){0};
+}
+
+/* "layers/3"; where they are apart in the name it is made, and without memory `s` has to do. */
+static struct xp_span joined(struct xp_span s, struct xp_span next, struct xp_arena *a)
+{
+    if (!next.n)
+        return s;
+    if (next.p == s.p + s.n + 1 && s.p[s.n] == '/')
+        return xp_span_of(s.p, s.n + 1 + next.n);
+    uint8_t *to = xp_arena_alloc(a, s.n + 1 + next.n);
+    if (!to)
+        return s;
+    memcpy(to, s.p, s.n);
+    to[s.n] = '/';
+    memcpy(to + s.n + 1, next.p, next.n);
+    return xp_span_of(to, s.n + 1 + next.n);
+}
+
+struct xp_span op_layer_of(struct xp_span name, struct xp_arena *a)
+{
+    struct xp_span rest = name, numbered = {0}, plain = {0}, after_plain = {0};
     while (rest.n) {
         if (*rest.p == '(') { /* names of several ops, put together: the first one */
             rest = xp_span_of(rest.p + 1, rest.n - 1);
@@ -67,18 +108,34 @@ struct xp_span op_layer_of(struct xp_span name)
         bool word = is_layer_word(xp_span_of(s.p, s.n - digits));
         if (word && digits)
             return s;
-        struct xp_span after = rest, number = next_part(&after);
-        if (word && number.n && digits_at_end(number) == number.n && after.n)
-            return xp_span_of(s.p, (size_t)(number.p + number.n - s.p));
-        if (word && !plain.n && s.n > 1)
-            plain = after.n ? xp_span_of(s.p, (size_t)(number.p + number.n - s.p)) : s;
+        struct xp_span next = word ? next_scope(rest) : (struct xp_span){0};
+        if (next.n && digits_at_end(next) == next.n)
+            return joined(s, next, a);
+        if (word && !plain.n && s.n > 1) {
+            plain = s;
+            after_plain = next;
+        }
         if (digits && digits < s.n && !numbered.n)
             numbered = s;
     }
-    return plain.n ? plain : numbered;
+    return plain.n ? joined(plain, after_plain, a) : numbered;
+}
+
+/* transpose(jvp(...)) of JAX, within other transformations, too; but not conv_transpose(...). */
+static bool is_transposed(struct xp_span name)
+{
+    struct xp_span word = XP_SPAN_LIT("transpose(");
+    for (size_t i = 0; i + word.n <= name.n; i++)
+        if (name.p[i] == 't' && (i == 0 || name.p[i - 1] == '/' || name.p[i - 1] == '(') &&
+            xp_span_starts(xp_span_of(name.p + i, name.n - i), word))
+            return true;
+    return false;
 }
 
 bool op_is_backward(struct xp_span name)
 {
-    return xp_span_has(name, XP_SPAN_LIT("transpose("));
+    struct framework_op op = framework_op_parse(name);
+    /* Compilers may leave the type away. */
+    return is_transposed(name) ||
+           framework_is_gradient(op.name, op.type.n ? op.type : XP_SPAN_LIT("Op"));
 }

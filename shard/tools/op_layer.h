@@ -7,17 +7,20 @@
  *
  * The outermost scope that is called layer or block, with its number; else such a one without a
  * number, and what is next in it; else the outermost with a number. The last part is the operation
- * itself, and names of jitted functions are no scopes.
+ * itself; names of jitted functions are no scopes, nor are loops and calls (while, body,
+ * checkpoint). An op forward and its gradient are of one layer.
  */
 #ifndef SHARD_OP_LAYER_H
 #define SHARD_OP_LAYER_H
 
+#include "lib/base/arena.h"
 #include "lib/base/span.h"
 
-/* Empty: the name says none. Points into `name`. */
-struct xp_span op_layer_of(struct xp_span name);
+/* Empty: the name says none. Points into `name`, or is of the arena. */
+struct xp_span op_layer_of(struct xp_span name, struct xp_arena *a);
 
-/* It is of the backward pass: some scope of it was transposed. */
+/* It is of the backward pass: some scope of it was transposed, or TensorFlow calls it a gradient
+ * (framework_is_gradient). */
 bool op_is_backward(struct xp_span name);
 
 #endif

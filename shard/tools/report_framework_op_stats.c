@@ -14,6 +14,7 @@ struct type {
 
 struct view {
     const struct figures *f;
+    struct xp_arena *a;
     const struct op_metrics **ops;
     uint32_t n;
     uint64_t total_ps;
@@ -69,8 +70,9 @@ static void row(void *ctx, uint64_t i, struct report_cell *c)
     c[10] = u.hbm_use;
     c[11] = u.bound;
     c[12] = report_of_bool(m->eager);
-    if (op_layer_of(m->name).n)
-        c[13] = report_of_text(op_layer_of(m->name));
+    struct xp_span layer = op_layer_of(m->name, v->a);
+    if (layer.n)
+        c[13] = report_of_text(layer);
     if (m->source.file.n) {
         c[14] = report_of_text(m->source.file);
         if (m->source.line >= 0)
@@ -207,7 +209,7 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     struct figures f;
     struct op_view v;
     struct op_db by_framework;
-    struct view device = {.f = &f, .device = true}, host = {.f = &f};
+    struct view device = {.f = &f, .a = r->a, .device = true}, host = {.f = &f, .a = r->a};
     bool idle;
     XP_TRY(report_with_idle(args, &idle, err));
     XP_TRY(session_open_report(merged, args, r->a, &s, &f, err));

@@ -16,12 +16,14 @@ struct inference_view {
     const struct inference_request **requests; /* by how long they took */
     const struct inference_request **chosen;   /* by what percentiles are of */
     const struct inference_batch **batches;
-    size_t nrequests, nbatches;
+    const struct inference_program **ran; /* programs that ran for its requests; all of them */
+    size_t nrequests, nchosen, nbatches, nran;
     const struct inference_params *params;
     size_t nparams;
     int32_t model; /* that was asked for, if only one was */
     bool one;
     bool phases; /* some program is known to be of one */
+    bool shared; /* a program ran for other models, too: its runs are counted all the same */
 };
 
 static inline uint64_t inference_lasted(int64_t begin_ps, int64_t end_ps)
@@ -41,6 +43,9 @@ static inline size_t inference_place(size_t n, double percent)
 
 struct report_cell inference_host_cell(const struct inference_view *v, uint32_t index);
 struct report_cell inference_model_cell(const struct inference_view *v, int32_t model);
+
+/* Why there are no requests. */
+const char *inference_no_requests(const struct inference_view *v);
 
 /* report_inference_phases.c; the view says of which requests. */
 void report_inference_phases(struct report *r, struct inference_view *v);

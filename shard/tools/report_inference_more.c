@@ -16,6 +16,19 @@ static int by_latency(const void *a, const void *b)
     return (x > y) - (x < y); /* they come sorted */
 }
 
+static void choose_programs(struct inference_view *v)
+{
+    const struct inference_program *all = v->inf.ran.p;
+    for (size_t i = 0; i < v->inf.ran.n; i++) {
+        bool several = all[i].served == INFERENCE_MODELS;
+        if (v->one && !several && (all[i].served == INFERENCE_NOBODY || all[i].model != v->model))
+            continue;
+        v->ran[v->nran++] = &all[i];
+        v->phases |= all[i].phase != INFERENCE_OTHER;
+        v->shared |= v->one && several;
+    }
+}
+
 enum xp_status inference_view_choose(struct inference_view *v, struct xp_span model,
                                      struct xp_error *err)
 {
@@ -32,7 +45,8 @@ enum xp_status inference_view_choose(struct inference_view *v, struct xp_span mo
     v->requests = xp_arena_alloc(v->a, (v->inf.requests.n + 1) * sizeof *v->requests);
     v->chosen = xp_arena_alloc(v->a, (v->inf.requests.n + 1) * sizeof *v->chosen);
     v->batches = xp_arena_alloc(v->a, (v->inf.batches.n + 1) * sizeof *v->batches);
-    if (!v->requests || !v->chosen || !v->batches)
+    v->ran = xp_arena_alloc(v->a, (v->inf.ran.n + 1) * sizeof *v->ran);
+    if (!v->requests || !v->chosen || !v->batches || !v->ran)
         return xp_fail(err, XP_BUSY, 0, "no memory left for the requests");
     for (size_t i = 0; i < v->inf.requests.n; i++)
         if (!v->one || requests[i].model == v->model)
@@ -42,9 +56,7 @@ enum xp_status inference_view_choose(struct inference_view *v, struct xp_span mo
             v->batches[v->nbatches++] = &batches[i];
     if (v->nrequests)
         qsort(v->requests, v->nrequests, sizeof *v->requests, by_latency);
-    memcpy(v->chosen, v->requests, v->nrequests * sizeof *v->chosen);
-    for (size_t i = 0; i < v->inf.ran.n; i++)
-        v->phases |= VEC(v->inf.ran, struct inference_program)[i].phase != INFERENCE_OTHER;
+    choose_programs(v);
     return XP_OK;
 }
 

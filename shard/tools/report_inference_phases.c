@@ -6,14 +6,10 @@
 /* Prefill and decode, told apart by the rules of inference_phases.c. */
 
 #define NAMES_MAX 300
+#define SHARED "a program ran for other models, too: its runs for these count"
 
 static const char *const phase_words[INFERENCE_PHASES] = {
     [INFERENCE_OTHER] = "other", [INFERENCE_DECODE] = "decode", [INFERENCE_PREFILL] = "prefill"};
-
-static const struct inference_program *ran(const struct inference_view *v)
-{
-    return v->inf.ran.p;
-}
 
 static int64_t add_name(char *to, size_t room, int64_t n, struct xp_span name)
 {
@@ -24,28 +20,28 @@ static int64_t add_name(char *to, size_t room, int64_t n, struct xp_span name)
     return more > 0 ? n + more : n;
 }
 
-/* The programs of a phase, or of any; each name once, as far as there is room. */
-static void list_programs(const struct inference_view *v, int phase, char to[NAMES_MAX])
+/* The programs of a phase, or of any; each name once, as far as there is room. False: memory. */
+static bool list_programs(const struct inference_view *v, int phase, char to[NAMES_MAX])
 {
     int64_t n = 0;
+    bool *seen = xp_arena_zalloc(v->a, v->inf.programs.n);
     to[0] = '\0';
-    for (size_t i = 0; i < v->inf.ran.n; i++) {
-        bool seen = false;
-        for (size_t k = 0; k < i && !seen; k++)
-            seen = ran(v)[k].name == ran(v)[i].name;
-        if (!seen && (phase < 0 || ran(v)[i].phase == phase))
-            n = add_name(to, NAMES_MAX, n, xp_strpool_get(&v->inf.programs, ran(v)[i].name));
-        if (n >= NAMES_MAX - 1)
-            break;
+    for (size_t i = 0; seen && i < v->nran && n < NAMES_MAX - 1; i++) {
+        const struct inference_program *p = v->ran[i];
+        if ((phase >= 0 && p->phase != phase) || seen[p->name])
+            continue;
+        seen[p->name] = true;
+        n = add_name(to, NAMES_MAX, n, xp_strpool_get(&v->inf.programs, p->name));
     }
+    return seen != NULL;
 }
 
 static const char *rule_of(const struct inference_view *v, int phase)
 {
-    for (size_t i = 0; i < v->inf.ran.n; i++)
-        if (ran(v)[i].phase == phase && ran(v)[i].rule == INFERENCE_BY_NAME)
+    for (size_t i = 0; i < v->nran; i++)
+        if (v->ran[i]->phase == phase && v->ran[i]->rule == INFERENCE_BY_NAME)
             return "by name";
-        else if (ran(v)[i].phase == phase && ran(v)[i].rule == INFERENCE_BY_REPETITION)
+        else if (v->ran[i]->phase == phase && v->ran[i]->rule == INFERENCE_BY_REPETITION)
             return "by repetition";
     return NULL;
 }
@@ -86,7 +82,8 @@ static bool gather(struct phase_view *p)
         if (to->n)
             qsort(to->ps, to->n, sizeof *to->ps, by_ps);
         p->all_ps += to->sum;
-        list_programs(v, k, to->names);
+        if (!list_programs(v, k, to->names))
+            return false;
     }
     return true;
 }
@@ -132,10 +129,16 @@ static const char *const phase_metrics[] = {"prefill_time", "decode_time", "firs
 static void not_known(struct report *r, const struct inference_view *v)
 {
     char names[NAMES_MAX];
-    list_programs(v, -1, names);
+    if (!list_programs(v, -1, names)) {
+        r->busy = true;
+        return;
+    }
     for (size_t i = 0; i < sizeof phase_metrics / sizeof *phase_metrics; i++)
         if (!v->nrequests)
-            report_na(r, phase_metrics[i], "the profile has no requests");
+            report_na(r, phase_metrics[i], "%s",
+                      v->inf.requests.n ? inference_no_requests(v) : "the profile has no requests");
+        else if (!names[0] && v->inf.ran.n)
+            report_na(r, phase_metrics[i], "no program of a TPU ran for a request of this model");
         else if (!names[0])
             report_na(r, phase_metrics[i],
                       "no program of a TPU is in the profile: capture the devices, too");
@@ -167,17 +170,17 @@ static void token_metrics(struct report *r, const struct inference_view *v)
             sum += (uint64_t)v->requests[i]->prefilled_ps;
             n++;
         }
-    for (size_t i = 0; i < v->inf.ran.n; i++)
-        if (ran(v)[i].phase == INFERENCE_DECODE) {
-            runs_ps += ran(v)[i].total_ps;
-            runs += ran(v)[i].runs;
+    for (size_t i = 0; i < v->nran; i++)
+        if (v->ran[i]->phase == INFERENCE_DECODE) {
+            runs_ps += v->ran[i]->total_ps;
+            runs += v->ran[i]->runs;
         }
     if (n)
         report_u64(r, "first_token_time", sum / n, NULL);
     else
         report_na(r, "first_token_time", "no prefill ran for a request");
     if (runs)
-        report_u64(r, "decode_run_time", runs_ps / runs, NULL);
+        report_u64(r, "decode_run_time", runs_ps / runs, v->shared ? SHARED : NULL);
     else
         report_na(r, "decode_run_time", "no decode ran");
 }
@@ -227,13 +230,15 @@ static const struct report_column program_columns[] = {
 
 struct program_view {
     const struct inference_view *v;
-    const uint64_t **sorted; /* durations, by program */
+    const struct inference_program **of; /* those that ran, and not just for a request */
+    const uint64_t **sorted;             /* durations, by program */
+    size_t n;
 };
 
 static void program_row(void *ctx, uint64_t i, struct report_cell *c)
 {
     const struct program_view *p = ctx;
-    const struct inference_program *of = &ran(p->v)[i];
+    const struct inference_program *of = p->of[i];
     c[0] = inference_host_cell(p->v, of->host);
     c[1] = report_of_text(xp_strpool_get(&p->v->inf.programs, of->name));
     c[2] = of->phase ? report_of_text(xp_span_str(phase_words[of->phase])) : report_none();
@@ -246,30 +251,42 @@ static void program_row(void *ctx, uint64_t i, struct report_cell *c)
     c[9] = report_of_i64(of->longest_begin_ps);
 }
 
+static bool sort_programs(struct program_view *p)
+{
+    const struct inference_view *v = p->v;
+    p->of = xp_arena_alloc(v->a, (v->nran + 1) * sizeof *p->of);
+    p->sorted = xp_arena_alloc(v->a, (v->nran + 1) * sizeof *p->sorted);
+    for (size_t i = 0; p->of && p->sorted && i < v->nran; i++) {
+        const struct inference_program *of = v->ran[i];
+        uint64_t *ps = of->runs ? xp_arena_alloc(v->a, (of->nps + 1) * sizeof *ps) : NULL;
+        if (!of->runs)
+            continue;
+        if (!ps)
+            return false;
+        if (of->nps) {
+            memcpy(ps, of->ps, of->nps * sizeof *ps);
+            qsort(ps, of->nps, sizeof *ps, by_ps);
+        }
+        p->of[p->n] = of;
+        p->sorted[p->n++] = ps;
+    }
+    return p->of && p->sorted;
+}
+
 void report_inference_programs(struct report *r, struct inference_view *v)
 {
-    size_t n = v->inf.ran.n;
-    struct program_view p = {v, xp_arena_alloc(v->a, (n + 1) * sizeof *p.sorted)};
-    for (size_t i = 0; p.sorted && i < n; i++) {
-        uint64_t *ps = xp_arena_alloc(v->a, (ran(v)[i].nps + 1) * sizeof *ps);
-        if (!ps) {
-            r->busy = true;
-            return;
-        }
-        memcpy(ps, ran(v)[i].ps, ran(v)[i].nps * sizeof *ps);
-        qsort(ps, ran(v)[i].nps, sizeof *ps, by_ps);
-        p.sorted[i] = ps;
-    }
-    if (!p.sorted) {
+    struct program_view p = {.v = v};
+    if (!sort_programs(&p)) {
         r->busy = true;
         return;
     }
     report_table(r,
                  &(struct report_rows){.id = "programs",
                                        .title = "Programs",
+                                       .note = v->shared ? SHARED : NULL,
                                        .columns = program_columns,
                                        .ncolumns = sizeof program_columns / sizeof *program_columns,
-                                       .n = n,
+                                       .n = p.n,
                                        .row = program_row,
                                        .ctx = &p,
                                        .sort = "total",

@@ -28,6 +28,11 @@ struct report_cell inference_model_cell(const struct inference_view *v, int32_t 
                      : report_of_text(xp_strpool_get(&v->inf.models, (uint32_t)model + 1));
 }
 
+const char *inference_no_requests(const struct inference_view *v)
+{
+    return v->inf.requests.n ? "no request was for this model" : NO_REQUESTS;
+}
+
 /* --- requests --- */
 
 #define PARTS                                                                                      \
@@ -100,23 +105,25 @@ static void request_row(void *ctx, uint64_t i, struct report_cell *c)
 
 /* --- percentiles --- */
 
-/* What percentiles may be of; by=. */
+/* What percentiles may be of; by=. As in amounts[]; the parts are before[], then after[]. */
+enum { BY_LATENCY, BY_SIZE, BY_DELAY, BY_PREFILL, BY_DECODE, BY_PARTS };
+
 static uint64_t amount(const struct inference_request *q, size_t by)
 {
     switch (by) {
-    case 0:
+    case BY_LATENCY:
         return inference_latency(q);
-    case 1:
+    case BY_SIZE:
         return q->size > 0 ? (uint64_t)q->size : 0;
-    case 2:
+    case BY_DELAY:
         return q->delay_ps > 0 ? (uint64_t)q->delay_ps : 0;
-    case 3:
+    case BY_PREFILL:
         return q->phase_ps[INFERENCE_PREFILL];
-    case 4:
+    case BY_DECODE:
         return q->phase_ps[INFERENCE_DECODE];
     default:
-        return by - 5 < sizeof before ? part_of(q, before[by - 5])
-                                      : part_of(q, after[by - 5 - sizeof before]);
+        by -= BY_PARTS;
+        return by < sizeof before ? part_of(q, before[by]) : part_of(q, after[by - sizeof before]);
     }
 }
 
@@ -147,33 +154,65 @@ static int by_amount(const void *a, const void *b, void *ctx)
     return (x > y) - (x < y); /* they come by latency */
 }
 
+/* Is it known how much of it the request has? */
+static bool has_amount(const struct inference_view *v, const struct inference_request *q, size_t by)
+{
+    switch (by) {
+    case BY_SIZE:
+        return q->size > 0;
+    case BY_DELAY:
+        return q->nbatches > 0;
+    case BY_PREFILL:
+    case BY_DECODE:
+        return v->phases;
+    default:
+        return true;
+    }
+}
+
+/* Why no request has any; NULL: some do, or there are none. */
+static const char *no_amounts(const struct inference_view *v, size_t by)
+{
+    if (!v->nrequests || v->nchosen)
+        return NULL;
+    if (by == BY_SIZE)
+        return "no request tells the size of its input: it does where the server makes batches";
+    if (by == BY_DELAY)
+        return "no request was put into a batch";
+    return "no program is known to be prefill or decode: the metrics of them say why";
+}
+
 static enum xp_status choose_percentiles(struct inference_view *v, const struct tool_args *args,
                                          size_t *by, struct xp_error *err)
 {
     struct xp_span asked = {0};
     *by = 0;
-    if (!tool_arg(args, "by", &asked) || !asked.n)
-        return XP_OK;
-    for (; *by < AMOUNTS && !xp_span_eq(asked, xp_span_str(amounts[*by].id)); ++*by)
+    if (!tool_arg(args, "by", &asked))
+        asked.n = 0;
+    for (; asked.n && *by < AMOUNTS && !xp_span_eq(asked, xp_span_str(amounts[*by].id)); ++*by)
         ;
     if (*by == AMOUNTS)
         return xp_fail(err, XP_BAD_REQUEST, 0,
                        "percentiles can be by latency, size, delay, prefill, decode, preprocess, "
                        "formation, runtime, to_device, compute, to_host, postprocess or idle");
-    if (v->nrequests)
-        qsort_r(v->chosen, v->nrequests, sizeof *v->chosen, by_amount, by);
+    for (size_t i = 0; i < v->nrequests; i++)
+        if (has_amount(v, v->requests[i], *by))
+            v->chosen[v->nchosen++] = v->requests[i];
+    if (v->nchosen)
+        qsort_r(v->chosen, v->nchosen, sizeof *v->chosen, by_amount, by);
     return XP_OK;
 }
 
 /* The request at which so many percent took no longer. */
 static const struct inference_request *at_percent(const struct inference_view *v, double percent)
 {
-    return v->chosen[inference_place(v->nrequests, percent)];
+    return v->chosen[inference_place(v->nchosen, percent)];
 }
 
 static const struct report_column percent_columns[] = {
     {"percentile", "Percentile", "", REPORT_COL_NUMBER, false,
-     "percent of all requests took no longer, or had no more of what was chosen"},
+     "percent of all requests took no longer, or, of those that tell it, had no more of what was "
+     "chosen"},
     {"latency", "Latency", "ps", REPORT_COL_NUMBER, false, "of the request there"},
     PARTS,
     {"request", "Request", "", REPORT_COL_NUMBER, false, "its group"},
@@ -224,7 +263,7 @@ static void draw_percentiles(struct report *r, const struct inference_view *v)
                                              .names = v->phases ? apart : whole,
                                              .nnames = v->phases ? sizeof apart / sizeof *apart
                                                                  : sizeof whole / sizeof *whole,
-                                             .n = v->nrequests ? PERCENTS : 0,
+                                             .n = v->nchosen ? PERCENTS : 0,
                                              .point = percent_point,
                                              .ctx = (void *)v});
 }
@@ -316,7 +355,7 @@ static void request_metrics(struct report *r, const struct inference_view *v)
     int64_t first = INT64_MAX, last = INT64_MIN;
     if (!v->nrequests) {
         for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
-            report_na(r, ids[i], NO_REQUESTS);
+            report_na(r, ids[i], "%s", inference_no_requests(v));
         return;
     }
     for (size_t i = 0; i < v->nrequests; i++) {
@@ -406,9 +445,10 @@ static void tables(struct report *r, struct inference_view *v, size_t by)
     report_table(r,
                  &(struct report_rows){.id = "percentiles",
                                        .title = amounts[by].title,
+                                       .note = no_amounts(v, by),
                                        .columns = percent_columns,
                                        .ncolumns = sizeof percent_columns / sizeof *percent_columns,
-                                       .n = v->nrequests ? PERCENTS : 0,
+                                       .n = v->nchosen ? PERCENTS : 0,
                                        .row = percent_row,
                                        .ctx = v});
     report_table(r,

@@ -47,7 +47,7 @@ enum xp_status op_view_open(struct op_view *v, const struct figures *f, const st
                             struct xp_arena *a, struct xp_error *err)
 {
     size_t max = 1;
-    *v = (struct op_view){.f = f};
+    *v = (struct op_view){.f = f, .a = a};
     for (uint32_t i = 0; i < f->nsteps; i++)
         v->steps_ps += f->steps[i].mean_ps * f->steps[i].cores;
     for (uint32_t i = 0; i < db->n; i++)
@@ -257,7 +257,7 @@ static void op_row(void *ctx, uint64_t i, struct report_cell *c)
     c[COL_CMEM_READ] = u.cmem_read;
     c[COL_CMEM_WRITE] = u.cmem_write;
     c[COL_ENERGY] = above_zero(m->energy_j);
-    c[COL_LAYER] = text_or_none(op_layer_of(m->provenance));
+    c[COL_LAYER] = text_or_none(op_layer_of(m->provenance, v->a));
     c[COL_FRAMEWORK] = text_or_none(m->provenance);
     c[COL_SOURCE] = text_or_none(m->source.file);
     if (m->source.file.n && m->source.line >= 0)
@@ -335,7 +335,8 @@ static const struct report_column group_columns[GROUP_COLUMNS - 1] = {
     {"flop_rate", "FLOP rate", "flop/s", REPORT_COL_NUMBER, false, "flops / time of its ops"},
     {"hbm_rate", "HBM rate", "bytes/s", REPORT_COL_NUMBER, false, "HBM bytes / time of its ops"},
     {"backward_time", "Backward", "ps", REPORT_COL_NUMBER, true,
-     "self time of ops of the backward pass: a scope of theirs was transposed"},
+     "self time of ops of the backward pass: a scope of theirs was transposed, or is one of "
+     "gradients"},
 };
 
 static void group_row(void *ctx, uint64_t i, struct report_cell *c)
@@ -374,11 +375,12 @@ static int by_key(const void *a, const void *b)
 }
 
 /* False: the op has none to be told by, and without any other there is nothing to tell. */
-static bool key_of(const struct op_metrics *m, enum op_group_by by, struct xp_span *key)
+static bool key_of(const struct op_view *v, const struct op_metrics *m, enum op_group_by by,
+                   struct xp_span *key)
 {
     switch (by) {
     case OPS_BY_LAYER:
-        *key = op_layer_of(m->provenance);
+        *key = op_layer_of(m->provenance, v->a);
         return key->n > 0;
     case OPS_BY_SOURCE:
         *key = m->source.file;
@@ -424,7 +426,7 @@ static bool gather_groups(struct op_view *v, enum op_group_by by, struct keyed *
     uint32_t n = 0;
     for (uint32_t i = 0; i < v->n; i++)
         if (is_in_groups(&v->rows[i], by)) {
-            any |= key_of(v->rows[i].op, by, &sorted[n].key);
+            any |= key_of(v, v->rows[i].op, by, &sorted[n].key);
             sorted[n++].op = v->rows[i].op;
         }
     qsort(sorted, n, sizeof *sorted, by_key);
@@ -503,7 +505,7 @@ static void gain_row(void *ctx, uint64_t i, struct report_cell *c)
     c[5] = report_of_u64(m->self_ps);
     c[6] = u.roof_use;
     c[7] = u.bound;
-    c[8] = text_or_none(op_layer_of(m->provenance));
+    c[8] = text_or_none(op_layer_of(m->provenance, v->a));
     c[9] = text_or_none(m->provenance);
     c[10] = text_or_none(m->source.file);
 }

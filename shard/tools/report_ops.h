@@ -15,6 +15,7 @@ struct op_row {
 
 struct op_view {
     const struct figures *f;
+    struct xp_arena *a;
     struct op_row *rows;
     uint32_t n;
     uint64_t total_ps; /* self time of rows without a parent: what shares are of */

@@ -3,35 +3,26 @@
 #include <stdio.h>
 
 #include "shard/derive/framework_op.h"
+#include "shard/tools/name_words.h"
+#include "shard/tools/op_layer.h"
 
-static bool is_letter(uint8_t c)
+static bool says_training(struct xp_span name)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    static const char *const words[] = {"train", "training", "trainer"};
+    return name_has_any(name, words, sizeof words / sizeof *words);
 }
 
-/* Is it a word of the name, maybe the begin of one ("serving")? A word begins where no letter is
- * before it. */
-static bool has_word(struct xp_span name, const char *word)
+static bool says_inference(struct xp_span name)
 {
-    size_t n = strlen(word);
-    for (size_t i = 0; i + n <= name.n; i++)
-        if (memcmp(name.p + i, word, n) == 0 && !(i && is_letter(name.p[i - 1])))
-            return true;
-    return false;
-}
-
-static const char *word_of(struct xp_span name, const char *const *words, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (has_word(name, words[i]))
-            return words[i];
-    return NULL;
+    static const char *const words[] = {"serve", "serving",   "predict", "prediction",
+                                        "infer", "inference", "sample",  "sampling"};
+    return name_says_prefill(name) || name_says_decode(name) ||
+           name_has_any(name, words, sizeof words / sizeof *words);
 }
 
 static bool is_gradient(const struct op_metrics *m)
 {
-    return framework_is_gradient(m->provenance, (struct xp_span){0}) ||
-           framework_is_gradient(m->name, m->category);
+    return op_is_backward(m->provenance) || framework_is_gradient(m->name, m->category);
 }
 
 /* Share of the device's time; below 0: no op computes any. */
@@ -60,18 +51,18 @@ static bool has_training_host(const struct op_stats *s)
     return false;
 }
 
-/* A program or a step that is called by one of the words. */
-static struct xp_span named(const struct figures *f, const char *const *words, size_t n)
+/* A program or a step that is called so. */
+static struct xp_span named(const struct figures *f, bool (*says)(struct xp_span name))
 {
     for (uint32_t i = 0; i < f->stats->nprograms; i++)
-        if (word_of(f->stats->programs[i].name, words, n))
+        if (says(f->stats->programs[i].name))
             return f->stats->programs[i].name;
     for (uint32_t h = 0; h < f->nhosts; h++)
         for (uint32_t i = 0; i < f->hosts[h].nmodules; i++)
-            if (word_of(f->hosts[h].modules[i].name, words, n))
+            if (says(f->hosts[h].modules[i].name))
                 return f->hosts[h].modules[i].name;
     for (uint32_t i = 0; i < f->nsteps; i++)
-        if (word_of(f->steps[i].name, words, n))
+        if (says(f->steps[i].name))
             return f->steps[i].name;
     return (struct xp_span){0};
 }
@@ -91,9 +82,6 @@ static void say_named(struct report *r, const char *kind, struct xp_span name)
 
 void report_run_kind(struct report *r, const struct figures *f, bool requests)
 {
-    static const char *const training[] = {"train", "Train"};
-    static const char *const inference[] = {"prefill", "decode",  "generate", "serve",
-                                            "serving", "predict", "infer",    "sample"};
     double share = gradient_share(&f->stats->device);
     struct xp_span name;
     char note[160];
@@ -105,9 +93,9 @@ void report_run_kind(struct report *r, const struct figures *f, bool requests)
         say(r, "training", "a program of the profile computes gradients");
     } else if (requests) {
         say(r, "inference", "the profile has requests of a server");
-    } else if ((name = named(f, training, sizeof training / sizeof *training)).n) {
+    } else if ((name = named(f, says_training)).n) {
         say_named(r, "training", name);
-    } else if ((name = named(f, inference, sizeof inference / sizeof *inference)).n) {
+    } else if ((name = named(f, says_inference)).n) {
         say_named(r, "inference", name);
     } else {
         report_na(r, "run_kind",

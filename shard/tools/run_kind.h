@@ -4,8 +4,10 @@
  *   training    an op of a device computes gradients, by its name in the framework
  *   training    a program has such an op (framework_is_gradient), though none was timed
  *   inference   the profile has requests or batches of a server
- *   training    a program or a step is called so: "train" is a word of its name
- *   inference   a program is called so: prefill, decode, generate, serve, predict, infer, sample
+ *   training    a program or a step is called so: train, training or trainer is a word of its name
+ *               (name_words.h)
+ *   inference   a program or a step is called so: prefill, decode, generate, serve, serving,
+ *               predict, prediction, infer, inference, sample, sampling
  * Else it cannot be told: a program that only computes forward may be either's.
  */
 #ifndef SHARD_RUN_KIND_H

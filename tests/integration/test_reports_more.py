@@ -283,6 +283,17 @@ def test_prefill_and_decode_are_told_apart(served):
     assert sum(p[1] for p in latencies['points']) == got['requests']
     by = report(served, 'serve_v5e', 'inference_profile', by='prefill')
     assert [r['prefill'] for r in rows(by, 'percentiles')] == sorted(r['prefill'] for r in rows(by, 'percentiles'))
+    for unknown in ('size', 'delay'):
+        none = next(x for x in report(served, 'serve_v5e', 'inference_profile', by=unknown)['tables'] if x['id'] == 'percentiles')
+        assert not none['rows'] and 'no request' in none['note']
+    parts = [report(served, 'serve_v5e', 'inference_profile', t0=a * 10 ** 9, t1=b * 10 ** 9)
+             for a, b in ((0, 500), (500, 900), (900, 10000))]
+    for name in ('requests', 'programs'):
+        assert all(rows(p, name) for p in parts)
+    uncut = sorted((r['first_begin_ps'], r['latency'], r['decode'], r['compute']) for r in rows(doc, 'requests'))
+    assert sorted((r['first_begin_ps'], r['latency'], r['decode'], r['compute']) for p in parts for r in rows(p, 'requests')) == uncut
+    for column in ('runs', 'total'):
+        assert sum(r[column] for p in parts for r in rows(p, 'programs')) == sum(r[column] for r in rows(doc, 'programs'))
     only = report(served, 'serve_v5e', 'inference_profile', model='demo-lm:1')
     assert metrics(only)['requests'] == got['requests']
     for bad in ({'model': 'no such'}, {'by': 'no such'}):

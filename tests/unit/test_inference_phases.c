@@ -70,6 +70,10 @@ static void names_tell_by_whole_words(void **state)
                  {"jit_decode(17)", INFERENCE_DECODE},
                  {"jit_generate", INFERENCE_DECODE},
                  {"generate", INFERENCE_DECODE},
+                 {"JitDecodeStep", INFERENCE_DECODE},
+                 {"XLAPrefill", INFERENCE_PREFILL},
+                 {"jit_decode_jpeg", INFERENCE_OTHER},
+                 {"DecoderEval", INFERENCE_OTHER},
                  {"jit_decoder_forward(3)", INFERENCE_OTHER},
                  {"jit_regenerate", INFERENCE_OTHER},
                  {"jit_prefill_and_decode(3)", INFERENCE_OTHER},
@@ -154,6 +158,54 @@ static void two_runs_in_a_request_tell_nothing(void **state)
     close_host(&f);
 }
 
+/* Request 0 begins at 0, request 1 at 100 ms, each of its own model. */
+static void a_range_has_what_begins_in_it_uncut(void **state)
+{
+    struct fixture f;
+    struct xp_error err = {0};
+    (void)state;
+    open_host(&f, 2);
+    VEC(f.h.requests, struct inference_request)[1].model = 1;
+    add_program(&f, "jit_prefill(1)");
+    add_program(&f, "jit_prefill(2)");
+    add_program(&f, "jit_decode(3)");
+    add_run(&f, 0, 0, 0, 10);
+    add_run(&f, 0, 2, 20, 100);
+    add_run(&f, 1, 1, 0, 10);
+    add_run(&f, 1, 2, 60, 30);
+    f.h.ranged = true;
+    f.h.t0_ps = 50 * MS;
+    f.h.t1_ps = 150 * MS;
+    assert_int_equal(inference_phases(&f.h, &err), XP_OK);
+    assert_int_equal(f.inf.ran.n, 2);
+    assert_int_equal(program(&f, 0)->runs, 2);
+    assert_int_equal(program(&f, 0)->total_ps, 20 * MS);
+    assert_int_equal(program(&f, 0)->served, INFERENCE_ONE_MODEL);
+    assert_int_equal(program(&f, 0)->model, 1);
+    assert_int_equal(program(&f, 1)->runs, 0); /* it ran later, for a request that is there */
+    assert_int_equal(program(&f, 1)->served, INFERENCE_ONE_MODEL);
+    assert_int_equal(request(&f, 1)->phase_ps[INFERENCE_DECODE], 30 * MS);
+    close_host(&f);
+}
+
+static void a_program_may_serve_several_models(void **state)
+{
+    struct fixture f;
+    struct xp_error err = {0};
+    (void)state;
+    open_host(&f, 2);
+    VEC(f.h.requests, struct inference_request)[1].model = 1;
+    add_program(&f, "jit_decode(1)");
+    add_program(&f, "jit_other(2)");
+    add_run(&f, 0, 0, 0, 10);
+    add_run(&f, 1, 0, 0, 10);
+    add_run(&f, 7, 1, 0, 10);
+    assert_int_equal(inference_phases(&f.h, &err), XP_OK);
+    assert_int_equal(program(&f, 0)->served, INFERENCE_MODELS);
+    assert_int_equal(program(&f, 1)->served, INFERENCE_NOBODY);
+    close_host(&f);
+}
+
 static void durations_of_many_runs_are_thinned_evenly(void **state)
 {
     struct fixture f;
@@ -192,6 +244,8 @@ int main(void)
         cmocka_unit_test(what_repeats_in_requests_decodes_and_what_it_follows_is_prefill),
         cmocka_unit_test(names_decide_where_any_program_has_one),
         cmocka_unit_test(two_runs_in_a_request_tell_nothing),
+        cmocka_unit_test(a_range_has_what_begins_in_it_uncut),
+        cmocka_unit_test(a_program_may_serve_several_models),
         cmocka_unit_test(durations_of_many_runs_are_thinned_evenly),
         cmocka_unit_test(runs_of_times_that_cannot_be_subtracted_are_no_prefill_end),
     };
