@@ -6,15 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/auth/secret.h"
 #include "lib/base/clock.h"
 #include "lib/base/hex.h"
 #include "lib/base/json_out.h"
 #include "lib/base/log.h"
 #include "lib/run/ticker.h"
+#include "server/runs.h"
 
 #define KEY_MAX 800
-#define PART_MAX 200 /* of a run's name, encoded: directories take 255 bytes */
-#define RECORD_MAX ((size_t)16384)
+#define PART_MAX 200 /* of a name, encoded or as a digest: directories take 255 bytes */
+#define RECORD_MAX ((size_t)32768)
 #define SECOND_NS UINT64_C(1000000000)
 
 /* What was said of a run, newest only. */
@@ -136,16 +138,29 @@ static int64_t cut_of(const struct revoked *r, const char *key)
 
 /* --- names --- */
 
-static enum xp_status encode(char *out, size_t max, const char *name, struct xp_error *err)
+/* Begins the digest of a long name: no encoded name holds it. */
+#define DIGEST '='
+
+static void digest(char out[PART_MAX], struct xp_span name)
+{
+    uint8_t sum[SECRET_SHA256];
+    xp_secret_sha256(name, sum);
+    out[0] = DIGEST;
+    xp_hex(sum, sizeof sum, out + 1);
+}
+
+static enum xp_status encode(char out[PART_MAX], struct xp_span name, struct xp_error *err)
 {
     size_t n = 0;
-    for (const char *p = name; *p; p++) {
-        char c = *p;
+    for (size_t i = 0; i < name.n; i++) {
+        uint8_t c = name.p[i];
         bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                     c == '_' || c == '-' || (c == '.' && p != name);
-        if (n + 4 > max)
-            return xp_fail(err, XP_TOO_LARGE, 0, "the run's name is too long for a link");
-        n += (size_t)snprintf(out + n, max - n, plain ? "%c" : "%%%02X", (unsigned char)c);
+                     c == '_' || c == '-' || (c == '.' && i > 0);
+        if (n + 4 > PART_MAX) {
+            digest(out, name);
+            return XP_OK;
+        }
+        n += (size_t)snprintf(out + n, PART_MAX - n, plain ? "%c" : "%%%02X", c);
     }
     if (n == 0)
         return xp_fail(err, XP_BAD_REQUEST, 0, "a run without a name has no links");
@@ -153,16 +168,26 @@ static enum xp_status encode(char *out, size_t max, const char *name, struct xp_
 }
 
 /* "<project>/<run>" */
-static enum xp_status run_key(char out[2 * PART_MAX], const char *project, const char *run,
+static enum xp_status run_key(char out[2 * PART_MAX], const char *project, struct xp_span run,
                               struct xp_error *err)
 {
     char p[PART_MAX], r[PART_MAX];
-    enum xp_status status = encode(p, sizeof p, project, err);
+    enum xp_status status = encode(p, xp_span_str(project), err);
     if (status == XP_OK)
-        status = encode(r, sizeof r, run, err);
+        status = encode(r, run, err);
     if (status == XP_OK)
         snprintf(out, 2 * PART_MAX, "%s/%s", p, r);
     return status;
+}
+
+/* Whether a link of `name` is one of the run's, too: it is that, or joined of it and others. */
+static bool shows_run(const char *name, const char *run)
+{
+    struct xp_span rest = xp_span_str(name), one = xp_span_str(run);
+    bool found = xp_span_eq(rest, one);
+    while (!found && rest.p)
+        found = xp_span_eq(run_next_part(&rest), one);
+    return found;
 }
 
 /* --- looking what is revoked --- */
@@ -300,6 +325,8 @@ static void write_record(struct xp_buf *b, const struct link_claims *c, const ch
     xp_json_obj(&j);
     xp_json_key(&j, "id");
     xp_json_str(&j, id);
+    xp_json_key(&j, "run");
+    xp_json_str(&j, c->run);
     xp_json_key(&j, "tool");
     xp_json_str(&j, c->tool);
     xp_json_key(&j, "view");
@@ -317,22 +344,30 @@ static void write_record(struct xp_buf *b, const struct link_claims *c, const ch
     xp_json_obj_end(&j);
 }
 
-enum xp_status linkstore_add(struct linkstore *ls, const struct link_claims *c, const char *by,
-                             struct xp_error *err)
+static enum xp_status put_record(struct linkstore *ls, const struct link_claims *c,
+                                 struct xp_span run, struct xp_span record, struct xp_error *err)
 {
     char part[2 * PART_MAX], key[KEY_MAX], id[LINK_ID_TEXT];
     uint64_t generation;
-    struct xp_buf b;
-    enum xp_status status = run_key(part, c->project, c->run, err);
 
-    if (status != XP_OK)
-        return status;
+    XP_TRY(run_key(part, c->project, run, err));
     link_id_text(c, id);
     snprintf(key, sizeof key, "links/%s/%s", part, id);
+    return xp_store_put_if(ls->store, key, record, 0, &generation, err);
+}
+
+enum xp_status linkstore_add(struct linkstore *ls, const struct link_claims *c, const char *by,
+                             struct xp_error *err)
+{
+    struct xp_span run = xp_span_str(c->run);
+    struct xp_buf b;
+
     xp_buf_init(&b, RECORD_MAX);
     write_record(&b, c, by);
-    status = b.failed ? xp_fail(err, XP_TOO_LARGE, 0, "the link says too much")
-                      : xp_store_put_if(ls->store, key, xp_buf_all(&b), 0, &generation, err);
+    enum xp_status status = b.failed ? xp_fail(err, XP_TOO_LARGE, 0, "the link says too much")
+                                     : put_record(ls, c, run, xp_buf_all(&b), err);
+    for (bool joined = run_is_joined(run); joined && run.p && status == XP_OK;)
+        status = put_record(ls, c, run_next_part(&run), xp_buf_all(&b), err);
     xp_buf_fini(&b);
     return status;
 }
@@ -362,6 +397,8 @@ static bool read_record(const json_t *o, struct link_record *r)
                 copy_text(o, "by", r->by, sizeof r->by) &&
                 copy_text(o, "audience", audience, sizeof audience);
 
+    if (json_object_get(o, "run")) /* those of before had it in their key only */
+        good = good && copy_text(o, "run", c->run, sizeof c->run);
     c->issued_s = json_integer_value(json_object_get(o, "issued_s"));
     c->expires_s = json_integer_value(json_object_get(o, "expires_s"));
     for (int i = 0; good && i < LINK_AUDIENCES; i++)
@@ -396,11 +433,9 @@ static enum xp_status fetch(struct linkstore *ls, const char *key, struct link_r
     return status == XP_OK ? parse(xp_span_of(text, n), key, r, err) : status;
 }
 
-static void complete(struct linkstore *ls, const char *project, const char *run,
-                     struct link_record *r)
+static void complete(struct linkstore *ls, const char *project, struct link_record *r)
 {
     snprintf(r->claims.project, sizeof r->claims.project, "%s", project);
-    snprintf(r->claims.run, sizeof r->claims.run, "%s", run);
     r->revoked = linkstore_judge(ls, &r->claims) == LINK_REVOKED;
 }
 
@@ -408,7 +443,7 @@ enum xp_status linkstore_get(struct linkstore *ls, const char *project, const ch
                              const char *id, struct link_record *r, struct xp_error *err)
 {
     char part[2 * PART_MAX], key[KEY_MAX];
-    enum xp_status status = run_key(part, project, run, err);
+    enum xp_status status = run_key(part, project, xp_span_str(run), err);
 
     if (status == XP_OK && !is_id(id))
         status = xp_fail(err, XP_BAD_REQUEST, 0, "a link's id is 32 hexadecimal digits");
@@ -417,10 +452,12 @@ enum xp_status linkstore_get(struct linkstore *ls, const char *project, const ch
     snprintf(key, sizeof key, "links/%s/%s", part, id);
     *r = (struct link_record){0};
     status = fetch(ls, key, r, err);
-    if (status == XP_NOT_FOUND)
+    if (status == XP_OK && !r->claims.run[0])
+        snprintf(r->claims.run, sizeof r->claims.run, "%s", run);
+    if (status == XP_NOT_FOUND || (status == XP_OK && !shows_run(r->claims.run, run)))
         return xp_fail(err, XP_NOT_FOUND, 0, "this run has no such link");
     if (status == XP_OK)
-        complete(ls, project, run, r);
+        complete(ls, project, r);
     return status;
 }
 
@@ -443,13 +480,26 @@ static bool read_place(const char *place, char run[LINK_RUN_MAX + 1])
     return n > 0;
 }
 
+/* Whether the record that lies at `place` is listed: of a joined run there is one for each part,
+ * and of all runs' its own only. */
+static bool is_listed(const char *place, const char *run, struct link_record *r)
+{
+    char own[PART_MAX];
+    if (!r->claims.run[0])
+        return read_place(place, r->claims.run);
+    if (run)
+        return shows_run(r->claims.run, run);
+    size_t n = strcspn(place, "/");
+    return encode(own, xp_span_str(r->claims.run), NULL) == XP_OK && strlen(own) == n &&
+           memcmp(own, place, n) == 0;
+}
+
 /* The records of a page of the listing whose keys begin with "links/<project>/". */
-static void read_page(struct linkstore *ls, const char *project, size_t skip,
+static void read_page(struct linkstore *ls, const char *project, const char *run, size_t skip,
                       const struct xp_store_page *found, struct link_page *page)
 {
     struct xp_buf *bodies = calloc(found->n + 1, sizeof *bodies);
     struct xp_error *errs = calloc(found->n + 1, sizeof *errs);
-    char run[LINK_RUN_MAX + 1];
 
     XP_ASSERT(bodies && errs);
     xp_store_read_each(ls->store, found->items, found->n, RECORD_MAX, bodies, errs);
@@ -458,9 +508,9 @@ static void read_page(struct linkstore *ls, const char *project, size_t skip,
         const char *key = found->items[i].key;
         *r = (struct link_record){0};
         /* Damaged, gone by now, or none of ours: the others are told all the same. */
-        if (errs[i].status == XP_OK && read_place(key + skip, run) &&
-            parse(xp_buf_all(&bodies[i]), key, r, NULL) == XP_OK) {
-            complete(ls, project, run, r);
+        if (errs[i].status == XP_OK && parse(xp_buf_all(&bodies[i]), key, r, NULL) == XP_OK &&
+            is_listed(key + skip, run, r)) {
+            complete(ls, project, r);
             page->n++;
         }
         xp_buf_fini(&bodies[i]);
@@ -477,7 +527,7 @@ enum xp_status linkstore_list(struct linkstore *ls, const char *project, const c
     char *token = NULL;
 
     *page = (struct link_page){0};
-    XP_TRY(run_key(part, project, run ? run : "x", err));
+    XP_TRY(run_key(part, project, xp_span_str(run ? run : "x"), err));
     size_t skip = (size_t)snprintf(prefix, sizeof prefix, "links/%s/", part);
     char *of_run = strchr(part, '/') + 1;
     skip -= strlen(of_run) + 1;
@@ -492,7 +542,7 @@ enum xp_status linkstore_list(struct linkstore *ls, const char *project, const c
         return status;
     page->v = calloc(found.n + 1, sizeof *page->v);
     XP_ASSERT(page->v);
-    read_page(ls, project, skip, &found, page);
+    read_page(ls, project, run, skip, &found, page);
     page->next = found.next ? strdup(found.next + strlen(prefix)) : NULL;
     xp_store_page_fini(&found);
     return XP_OK;
@@ -543,7 +593,7 @@ enum xp_status linkstore_revoke_run(struct linkstore *ls, const char *project, c
                                     int64_t now_s, struct xp_error *err)
 {
     char part[2 * PART_MAX], key[KEY_MAX];
-    enum xp_status status = run_key(part, project, run, err);
+    enum xp_status status = run_key(part, project, xp_span_str(run), err);
 
     if (status != XP_OK)
         return status;
@@ -558,13 +608,30 @@ enum xp_status linkstore_revoke_run(struct linkstore *ls, const char *project, c
     return XP_OK;
 }
 
-static int64_t latest_cut(const struct linkstore *ls, const char *key)
+/* INT64_MAX: no run is called so. */
+static int64_t latest_cut(const struct linkstore *ls, const char *project, struct xp_span run)
 {
+    char key[2 * PART_MAX];
+    if (run_key(key, project, run, NULL) != XP_OK)
+        return INT64_MAX;
     int64_t latest = cut_of(&ls->listed, key);
     const struct revoked *const mine[] = {&ls->owed, &ls->own};
     for (int i = 0; i < 2; i++)
         if (cut_of(mine[i], key) > latest)
             latest = cut_of(mine[i], key);
+    return latest;
+}
+
+/* A link of a joined run shows each part, so that it ends with the links of any. */
+static int64_t latest_cut_of_all(const struct linkstore *ls, const char *project, const char *name)
+{
+    struct xp_span run = xp_span_str(name);
+    int64_t latest = latest_cut(ls, project, run);
+    for (bool joined = run_is_joined(run); joined && run.p;) {
+        int64_t cut = latest_cut(ls, project, run_next_part(&run));
+        if (cut > latest)
+            latest = cut;
+    }
     return latest;
 }
 
@@ -575,14 +642,12 @@ static bool is_revoked(const struct linkstore *ls, const char *id)
 
 enum link_verdict linkstore_judge(struct linkstore *ls, const struct link_claims *c)
 {
-    char part[2 * PART_MAX], id[LINK_ID_TEXT];
+    char id[LINK_ID_TEXT];
     enum link_verdict verdict = LINK_GOOD;
 
-    if (run_key(part, c->project, c->run, NULL) != XP_OK)
-        return LINK_REVOKED;
     link_id_text(c, id);
     pthread_mutex_lock(&ls->lock);
-    if (is_revoked(ls, id) || c->issued_s <= latest_cut(ls, part))
+    if (is_revoked(ls, id) || c->issued_s <= latest_cut_of_all(ls, c->project, c->run))
         verdict = LINK_REVOKED;
     else if (!ls->looked_ns || xp_now_ns() - ls->looked_ns > LINKSTORE_STALE_S * SECOND_NS)
         verdict = LINK_UNSURE;
@@ -602,11 +667,8 @@ void linkstore_stats(struct linkstore *ls, struct linkstore_stats *out)
 int64_t linkstore_issue_time(struct linkstore *ls, const char *project, const char *run,
                              int64_t now_s)
 {
-    char part[2 * PART_MAX];
-    if (run_key(part, project, run, NULL) != XP_OK)
-        return now_s;
     pthread_mutex_lock(&ls->lock);
-    int64_t cut = latest_cut(ls, part);
+    int64_t cut = latest_cut_of_all(ls, project, run);
     pthread_mutex_unlock(&ls->lock);
-    return cut >= now_s ? cut + 1 : now_s;
+    return cut >= now_s && cut < INT64_MAX ? cut + 1 : now_s;
 }

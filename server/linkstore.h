@@ -6,7 +6,10 @@
  *     revoked/<when it expires>-<id>            one link is revoked
  *     revoked-runs/<project>/<run>/<seconds>    all links of the run made until then are
  *
- * with names percent-encoded. All are only ever created, so that any number of processes may write.
+ * with names percent-encoded, or, where that is too long, as "=" and their SHA-256. A link of a
+ * joined run (runs.h) lies below that and below each part: it is listed with the links of a part,
+ * and ends when they are revoked. All are only ever created, so that any number of processes may
+ * write.
  * Revocations are in the names: a list tells them. Each process lists them every so often
  * (LINKSTORE_LOOK_MS) and knows its own at once; one that could not for LINKSTORE_STALE_S seconds
  * trusts no link until it can.
@@ -51,12 +54,13 @@ struct link_page {
     char *next; /* where the next page begins; NULL at the end */
 };
 
-/* The links of a run, or, with run NULL, of all runs of the project, run by run; otherwise in no
- * order. after: NULL, or the next of the page before. */
+/* The links of a run and of those that are joined of it and others, or, with run NULL, of all runs
+ * of the project, run by run; otherwise in no order. after: NULL, or the next of the page before.
+ */
 enum xp_status linkstore_list(struct linkstore *ls, const char *project, const char *run,
                               const char *after, struct link_page *page, struct xp_error *err);
 void link_page_fini(struct link_page *page);
-/* One of them; XP_NOT_FOUND. id: in hex. */
+/* One of them, as linkstore_list has them; XP_NOT_FOUND. id: in hex. */
 enum xp_status linkstore_get(struct linkstore *ls, const char *project, const char *run,
                              const char *id, struct link_record *r, struct xp_error *err);
 

@@ -25,6 +25,9 @@ def logs(tmp_path_factory):
     root = tmp_path_factory.mktemp('links')
     for run in ('sample', 'other', 'odd #1'):
         daemon.generate(root, run, '--steps', '2')
+    for run, host in (('part-1', 'a'), ('part-2', 'b')):
+        daemon.generate(root, run, '--steps', '2')
+        os.rename(daemon.profile(root, run), daemon.profile(root, run, host))
     return root
 
 
@@ -220,6 +223,21 @@ def test_all_links_of_a_run_are_revoked_at_once_and_new_ones_are_good(server):
     new = made(server, run=run, view=view)
     assert server.get('/p/open/' + new['url']).status == 303
     assert server.get('/p/open/' + made(server)['url']).status == 303
+
+
+def test_link_of_a_joined_run_is_one_of_its_parts(server):
+    joined, view = 'part-1//part-2', 'trace?run=part-1%2F%2Fpart-2'
+    assert server.get('/p/open/api/v1/run?run=part-1%2F%2Fpart-2').json()['location'] is None
+    old = made(server, run=joined, view=view)
+    for run in ('part-1', 'part-2', 'part-1%2F%2Fpart-2'):
+        links = server.get('/p/open/api/v1/links?run=' + run).json()['links']
+        assert [(x['id'], x['run']) for x in links] == [(old['id'], joined)], run
+    assert server.request('DELETE', '/p/open/api/v1/links?run=part-2').status == 204
+    assert server.get('/p/open/' + old['url']).status == 410
+    new = made(server, run=joined, view=view)
+    assert server.get('/p/open/' + new['url']).headers['location'] == './' + view
+    assert server.request('DELETE', '/p/open/api/v1/links?run=part-1&id=' + new['id']).status == 204
+    assert server.get('/p/open/' + new['url']).status == 410
 
 
 def test_another_server_knows_links_and_revocations_by_the_store(start, place, server):

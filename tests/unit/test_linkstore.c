@@ -153,6 +153,67 @@ static void what_is_revoked_stays_so_whoever_looks(void **state)
     free(dir);
 }
 
+static void what_is_revoked_of_a_part_is_of_the_whole(void **state)
+{
+    struct fake *f = *state;
+    struct xp_error err = {0};
+    struct link_record r;
+    char text[LINK_ID_TEXT];
+    size_t whole;
+    tree_dir(&f->t, "store/parts");
+    struct linkstore *ls = open_at(tree_path(&f->t, "store/parts"));
+    struct link_claims c = add(ls, "p", "a//b"), own = add(ls, "p", "c");
+    link_id_text(&c, text);
+    const char *const of[] = {"a", "b", "a//b", NULL};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(count(ls, of[i], "a//b", &whole), i == 3 ? 2 : 1);
+        assert_int_equal(whole, 1);
+    }
+    assert_int_equal(count(ls, "c", "a//b", &whole), 1);
+    assert_int_equal(whole, 0);
+    assert_int_equal(linkstore_get(ls, "p", "b", text, &r, &err), XP_OK);
+    assert_string_equal(r.claims.run, "a//b");
+    assert_int_equal(linkstore_get(ls, "p", "c", text, &r, &err), XP_NOT_FOUND);
+    assert_int_equal(linkstore_judge(ls, &c), LINK_GOOD);
+    assert_int_equal(linkstore_revoke_run(ls, "p", "b", 2000, &err), XP_OK);
+    for (int i = 0; i < 2; i++) { /* at once, and from what is listed */
+        assert_int_equal(linkstore_judge(ls, &c), LINK_REVOKED);
+        assert_int_equal(linkstore_judge(ls, &own), LINK_GOOD);
+        assert_int_equal(linkstore_issue_time(ls, "p", "a//b", 1500), 2001);
+        assert_int_equal(linkstore_issue_time(ls, "p", "a", 1500), 1500);
+        linkstore_look(ls);
+    }
+    linkstore_close(ls);
+}
+
+static void names_too_long_for_a_directory_have_links_as_others(void **state)
+{
+    struct fake *f = *state;
+    struct xp_error err = {0};
+    char name[LINK_RUN_MAX + 1] = "2024_01_31_12_00_00", other[LINK_RUN_MAX + 1];
+    size_t of_run;
+    tree_dir(&f->t, "store/long");
+    char *dir = strdup(tree_path(&f->t, "store/long"));
+    const char *const places[] = {dir, "gs://state/long"};
+    for (int i = 1; i < 40; i++)
+        snprintf(name + strlen(name), sizeof name - strlen(name), "//2024_01_31_12_00_%02d", i);
+    snprintf(other, sizeof other, "%s//x", name);
+    for (int i = 0; i < 2; i++) {
+        struct linkstore *ls = open_at(places[i]);
+        struct link_claims c = add(ls, "p", name), kept = add(ls, "p", other);
+        assert_int_equal(count(ls, name, name, &of_run), 1);
+        assert_int_equal(of_run, 1);
+        assert_int_equal(count(ls, NULL, name, &of_run), 2);
+        assert_int_equal(of_run, 1);
+        assert_int_equal(linkstore_revoke_run(ls, "p", name, 2000, &err), XP_OK);
+        linkstore_look(ls);
+        assert_int_equal(linkstore_judge(ls, &c), LINK_REVOKED);
+        assert_int_equal(linkstore_judge(ls, &kept), LINK_GOOD);
+        linkstore_close(ls);
+    }
+    free(dir);
+}
+
 /* By itself, of processes that share nothing else. */
 static void what_is_revoked_is_known_everywhere_after_a_while(void **state)
 {
@@ -204,6 +265,8 @@ int main(void)
         cmocka_unit_test(links_of_all_runs_are_listed_with_their_runs),
         cmocka_unit_test(long_lists_come_in_pages_and_damage_is_left_out),
         cmocka_unit_test(what_is_revoked_stays_so_whoever_looks),
+        cmocka_unit_test(what_is_revoked_of_a_part_is_of_the_whole),
+        cmocka_unit_test(names_too_long_for_a_directory_have_links_as_others),
         cmocka_unit_test(what_is_revoked_is_known_everywhere_after_a_while),
         cmocka_unit_test(links_are_in_doubt_until_it_is_known_what_is_revoked),
     };
