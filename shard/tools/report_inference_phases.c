@@ -136,7 +136,7 @@ static void not_known(struct report *r, const struct inference_view *v)
     for (size_t i = 0; i < sizeof phase_metrics / sizeof *phase_metrics; i++)
         if (!v->nrequests)
             report_na(r, phase_metrics[i], "%s",
-                      v->inf.requests.n ? inference_no_requests(v) : "the profile has no requests");
+                      v->one ? inference_no_requests(v) : "the profile has no requests");
         else if (!names[0] && v->inf.ran.n)
             report_na(r, phase_metrics[i], "no program of a TPU ran for a request of this model");
         else if (!names[0])

@@ -30,7 +30,7 @@ struct report_cell inference_model_cell(const struct inference_view *v, int32_t 
 
 const char *inference_no_requests(const struct inference_view *v)
 {
-    return v->inf.requests.n ? "no request was for this model" : NO_REQUESTS;
+    return v->one || v->inf.requests.n ? "no request was for this model" : NO_REQUESTS;
 }
 
 /* --- requests --- */

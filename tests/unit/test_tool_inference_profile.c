@@ -294,6 +294,49 @@ static void without_counters_of_the_server_batching_is_unknown(void **state)
     json_decref(j);
 }
 
+static const char *report_reason(json_t *doc, const char *metric)
+{
+    size_t i;
+    json_t *m;
+    json_array_foreach(json_object_get(doc, "metrics"), i,
+                       m) if (strcmp(json_string_value(json_object_get(m, "id")), metric) ==
+                              0) return json_string_value(json_object_get(m, "reason"));
+    fail_msg("no metric %s", metric);
+    return NULL;
+}
+
+/* Its batch names the model; the request that led to it was not captured. */
+static void a_model_may_have_batches_only(void **state)
+{
+    static const char *const args[] = {"model=m:1", NULL};
+    struct xp_buf plane = make_plane(1, "/host:CPU"), line = make_line(1, "a", 0);
+    (void)state;
+    put_batch(&line, 1010, 50, 70, 2, 8);
+    struct xp_buf e = make_event(SESSION, 1020 * US, 10 * US);
+    put_text(&e, 4, MODEL, "m:1");
+    make_put(&line, 4, &e);
+    make_put(&plane, 3, &line);
+    struct tool_file f = finish(&plane);
+    json_t *j = report_ask("inference_profile", &f, 1, args);
+    assert_int_equal(report_rows(j, "batches"), 1);
+    assert_int_equal(report_rows(j, "percentiles"), 0);
+    assert_string_equal(report_reason(j, "requests"), "no request was for this model");
+    assert_string_equal(report_reason(j, "prefill_time"), "no request was for this model");
+    json_decref(j);
+}
+
+static void percentiles_are_of_what_is_known(void **state)
+{
+    static const char *const by[][2] = {{"by=size", NULL}, {"by=prefill", NULL}};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct tool_file f = batched();
+        json_t *j = report_ask("inference_profile", &f, 1, by[i]);
+        assert_int_equal(report_rows(j, "percentiles"), i ? 0 : 10);
+        json_decref(j);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +348,8 @@ int main(void)
         cmocka_unit_test(the_server_says_how_it_makes_batches),
         cmocka_unit_test(one_snapshot_says_nothing_about_batches),
         cmocka_unit_test(the_report_says_how_batches_are_to_be_made),
+        cmocka_unit_test(a_model_may_have_batches_only),
+        cmocka_unit_test(percentiles_are_of_what_is_known),
         cmocka_unit_test(without_counters_of_the_server_batching_is_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
