@@ -276,6 +276,35 @@ static void a_host_alone_goes_to_who_maps_it_in_the_session(void **state)
     healths_free(he);
 }
 
+/* Alike in all but what they are joined of. */
+static void joined_runs_have_owners_of_their_own(void **state)
+{
+    (void)state;
+    struct scene s, t;
+    make_scene(&s, ".");
+    make_scene(&t, ".");
+    s.run.name = "a//b";
+    t.run.name = "a//c";
+    struct places *p = places_new(), *fresh = places_new();
+    for (size_t i = 0; i < HOSTS; i++)
+        snprintf(t.keys[i], sizeof t.keys[i], "other/host-%zu.xplane.pb", i * 7);
+    for (size_t i = 0; i < HOSTS; i++) {
+        uint32_t r[UPSTREAM_TRIES], want[UPSTREAM_TRIES];
+        struct shard_request one = {.op = SHARD_WINDOW, .objects = &s.objects[i], .nobjects = 1};
+        places_ranks(p, s.ring, &one, &s.run, r, UPSTREAM_TRIES);
+        one.objects = &t.objects[i];
+        places_ranks(p, s.ring, &one, &t.run, r, UPSTREAM_TRIES);
+        places_ranks(fresh, s.ring, &one, &t.run, want, UPSTREAM_TRIES);
+        assert_int_equal(r[0], want[0]);
+    }
+    places_free(p);
+    places_free(fresh);
+    xp_ring_unref(s.ring);
+    xp_ring_unref(t.ring);
+    xp_store_free(s.run.store);
+    xp_store_free(t.run.store);
+}
+
 static void an_owner_that_is_ill_comes_second(void **state)
 {
     (void)state;
@@ -332,6 +361,7 @@ int main(void)
         cmocka_unit_test(old_times_are_forgotten),
         cmocka_unit_test(second_asks_are_a_twentieth_at_most),
         cmocka_unit_test(a_host_alone_goes_to_who_maps_it_in_the_session),
+        cmocka_unit_test(joined_runs_have_owners_of_their_own),
         cmocka_unit_test(an_owner_that_is_ill_comes_second),
         cmocka_unit_test(a_sentence_comes_out_of_a_header_as_it_went_in),
     };
