@@ -341,15 +341,23 @@ static uint64_t step(const struct xp_regex *r, uint64_t set, int sign)
     return to & r->on[sign];
 }
 
+/* A sign takes no byte, so that one may follow another: until they lead nowhere new. */
+static uint64_t pass(const struct xp_regex *r, uint64_t set, int sign)
+{
+    for (uint64_t to; (to = set | step(r, set, sign)) != set;)
+        set = to;
+    return set;
+}
+
 bool xp_regex_find(const struct xp_regex *r, struct xp_span text)
 {
     if (r->always)
         return true;
-    uint64_t set = step(r, 0, BEGIN);
+    uint64_t set = pass(r, 0, BEGIN);
     for (size_t i = 0; i < text.n; i++) {
         if (set & r->last)
             return true;
         set = step(r, set, text.p[i]);
     }
-    return (set & r->last) || (step(r, set, END) & r->last);
+    return pass(r, set, END) & r->last;
 }

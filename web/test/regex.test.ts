@@ -11,6 +11,8 @@ const cases: [string, string, boolean][] = [
   ["(ab|cd)+e", "abcde", true], ["(ab|cd)+e", "ae", false], ["(?:ab)(c)", "abc", true], ["a||b", "zzz", true],
   ["[^a-y]", "abz", true], ["[^a-z]", "abz", false], ["[]x]", "]", true], ["[a-]", "-", true], ["[\\d_]x", "7x", true], ["[^\\d]", "123", false],
   ["\\w\\s\\W", "a !", true], ["\\D", "77", false], ["\\.", "x", false], ["\\.\\*", "a.*", true], ["a\\tb", "a\tb", true],
+  ["(foo$|bar)$", "foo", true], ["(foo$|bar)$", "food", false], ["(a$)$$", "ba", true], ["^(^foo|bar)", "foo", true], ["^(^foo|bar)", "xfoo", false],
+  ["^^(^(^x))", "x", true], ["x(^y)", "xy", false],
   ["é+$", "caféé", true], ["^é+$", "éx", false],
   ["(a+)+$", `${"a".repeat(49)}b`, false], ["(a*)*b", "a".repeat(50), false],
 ];

@@ -71,25 +71,38 @@ export class Pattern {
   }
 
   private find(n: number, sign: (i: number) => number): boolean {
-    const [on0, on1] = this.on;
-    const [after0, after1] = this.after;
-    let low = this.first[0] & on0[BEGIN]!;
-    let high = this.first[1] & on1[BEGIN]!;
-    for (let i = 0; i <= n; i++) {
-      if ((low & this.last[0]) | (high & this.last[1])) return true;
-      let [a, b] = this.first;
-      for (let k = 0; low || high; k++) {
-        const at = k * 256 + (low & 255);
-        a |= after0[at]!;
-        b |= after1[at]!;
-        low = (low >>> 8) | (high << 24);
-        high >>>= 8;
-      }
-      const c = i < n ? sign(i) : END;
-      low = a & on0[c]!;
-      high = b & on1[c]!;
+    let set = this.pass(NO, BEGIN);
+    for (let i = 0; i < n; i++) {
+      if (this.isEnd(set)) return true;
+      set = this.step(set, sign(i));
     }
-    return ((low & this.last[0]) | (high & this.last[1])) !== 0;
+    return this.isEnd(this.pass(set, END));
+  }
+
+  private isEnd(set: Bits): boolean {
+    return ((set[0] & this.last[0]) | (set[1] & this.last[1])) !== 0;
+  }
+
+  private step([low, high]: Bits, sign: number): Bits {
+    const [after0, after1] = this.after;
+    let [a, b] = this.first;
+    for (let k = 0; low || high; k++) {
+      const at = k * 256 + (low & 255);
+      a |= after0[at]!;
+      b |= after1[at]!;
+      low = (low >>> 8) | (high << 24);
+      high >>>= 8;
+    }
+    return [a & this.on[0][sign]!, b & this.on[1][sign]!];
+  }
+
+  // A sign takes no byte, so that one may follow another: until they lead nowhere new.
+  private pass(set: Bits, sign: number): Bits {
+    for (;;) {
+      const to = or(set, this.step(set, sign));
+      if (to[0] === set[0] && to[1] === set[1]) return set;
+      set = to;
+    }
   }
 
   /* --- pieces --- */
