@@ -96,11 +96,62 @@ static void the_busiest_is_who_works_not_who_waits_for_that(void **state)
     part_close(f);
 }
 
+static void only_whole_words_of_a_name_say_that_it_waits(void **state)
+{
+    static const struct {
+        const char *name;
+        uint8_t kind;
+    } of[] = {
+        {"TokenizeBlocksNow", HOST_GAP_WORK},
+        {"ReadBlock", HOST_GAP_WORK},
+        {"TransformerBlock.__call__", HOST_GAP_WORK},
+        {"block host", HOST_GAP_WORK},
+        {"reacquired", HOST_GAP_WORK},
+        {"IdlenessReport", HOST_GAP_WORK},
+        {"Thread::Block", HOST_GAP_WAITS},
+        {"x.block_until_ready", HOST_GAP_WAITS},
+        {"BlockHostUntilDone", HOST_GAP_WAITS},
+        {"BlockingCounter", HOST_GAP_WAITS},
+        {"ThreadPoolWaitForTasks", HOST_GAP_WAITS},
+        {"XLAWait", HOST_GAP_WAITS},
+        {"pthread_cond_wait", HOST_GAP_WAITS},
+        {"<method 'acquire' of lock>", HOST_GAP_WAITS},
+    };
+    enum { N = sizeof of / sizeof *of };
+    struct xp_buf space = make_message(), plane = make_plane(1, "/host:CPU");
+    struct xp_buf line = make_line(1, "main", 0);
+    struct xp_arena *a = xp_arena_new(NULL);
+    struct xp_error err = {0};
+    struct part_file *f;
+    struct host_gap_row *v;
+    uint32_t n;
+    (void)state;
+    for (int i = 0; i < N; i++)
+        make_add_event(&line, i + 1, (1000 + i) * US, US);
+    make_put(&plane, 3, &line);
+    for (int i = 0; i < N; i++)
+        make_add_meta(&plane, 4, i + 1, of[i].name);
+    make_put(&space, 1, &plane);
+    char *path = make_file(xp_buf_all(&space));
+    xp_buf_fini(&space);
+    assert_int_equal(part_open_file(path, NULL, NULL, &f, &err), XP_OK);
+    unlink(path);
+    free(path);
+    assert_int_equal(
+        host_gaps_find(part_file_part(f), gaps, 2, (struct xp_span){0}, a, &v, &n, NULL), XP_OK);
+    for (int i = 0; i < N; i++)
+        if (row_of(v, n, of[i].name)->kind != of[i].kind)
+            fail_msg("%s", of[i].name);
+    xp_arena_free(a);
+    part_close(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_in_gaps_count_less_what_lies_in_them),
         cmocka_unit_test(the_busiest_is_who_works_not_who_waits_for_that),
+        cmocka_unit_test(only_whole_words_of_a_name_say_that_it_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
