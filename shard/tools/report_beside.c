@@ -1,7 +1,11 @@
 #include "shard/tools/report_beside.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#define LISTED 8 /* samples in a sentence */
 
 static bool same(const struct beside_device *d, struct xp_span host, int64_t id)
 {
@@ -76,14 +80,16 @@ static enum xp_status number(const struct tool_args *args, const char *name, int
                              struct xp_error *err)
 {
     struct xp_span s = {0};
-    char text[24], *end;
+    char text[24];
     if (!tool_arg(args, name, &s) || !s.n)
         return XP_OK;
     if (s.n < sizeof text) {
         memcpy(text, s.p, s.n);
         text[s.n] = 0;
-        *v = strtoll(text, &end, 10);
-        *has = !*end;
+        size_t minus = text[0] == '-', digits = strspn(text + minus, "0123456789");
+        errno = 0;
+        *v = strtoll(text, NULL, 10);
+        *has = digits && minus + digits == s.n && errno != ERANGE;
     }
     return *has ? XP_OK
                 : xp_fail(err, XP_BAD_REQUEST, 0, "%s is the number of a sample, as in the table",
@@ -100,6 +106,51 @@ enum xp_status beside_samples_of(const struct tool_args *args, struct beside_sam
         return xp_fail(err, XP_BAD_REQUEST, 0,
                        "against= compares with that sample: sample= names "
                        "the one that is compared");
+    return XP_OK;
+}
+
+static bool exists(int64_t id, const struct beside_sample *v, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        if (v[i].id == id)
+            return true;
+    return false;
+}
+
+/* The least number that is more than *last, or the least of all. */
+static bool next_id(const struct beside_sample *v, uint64_t n, bool first, int64_t *last)
+{
+    const struct beside_sample *least = NULL;
+    for (uint64_t i = 0; i < n; i++)
+        if ((first || v[i].id > *last) && (!least || v[i].id < least->id))
+            least = &v[i];
+    if (least)
+        *last = least->id;
+    return least;
+}
+
+static enum xp_status no_such(const char *name, int64_t id, const struct beside_sample *v,
+                              uint64_t n, struct xp_error *err)
+{
+    char ids[LISTED * 24] = "";
+    size_t at = 0;
+    int64_t last = 0;
+    int i = 0;
+    for (; i < LISTED && next_id(v, n, !i, &last); i++)
+        at += (size_t)snprintf(ids + at, sizeof ids - at, "%s%" PRId64, i ? ", " : "", last);
+    bool more = i == LISTED && next_id(v, n, false, &last);
+    return xp_fail(err, XP_BAD_REQUEST, 0,
+                   "%s=%" PRId64 " is no sample of any device; there are %s%s", name, id, ids,
+                   more ? ", \xe2\x80\xa6" : "");
+}
+
+enum xp_status beside_samples_exist(const struct beside_samples *s, const struct beside_sample *v,
+                                    uint64_t n, struct xp_error *err)
+{
+    if (n && s->has_sample && !exists(s->sample, v, n))
+        return no_such("sample", s->sample, v, n, err);
+    if (n && s->has_against && !exists(s->against, v, n))
+        return no_such("against", s->against, v, n, err);
     return XP_OK;
 }
 

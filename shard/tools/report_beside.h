@@ -32,7 +32,7 @@ struct report_column *beside_columns(const struct beside *b, const struct report
                                      struct xp_arena *a);
 void beside_note(struct report *r, const struct beside *b);
 
-/* sample=, against=: numbers of samples. */
+/* sample=, against=: numbers of samples, whole ones. */
 struct beside_samples {
     int64_t sample, against;
     bool has_sample, has_against;
@@ -46,6 +46,9 @@ struct beside_sample {
     struct xp_span kernel;
     uint64_t devices;
 };
+/* XP_BAD_REQUEST: samples there are, but not one that is asked for; v in any order. */
+enum xp_status beside_samples_exist(const struct beside_samples *s, const struct beside_sample *v,
+                                    uint64_t n, struct xp_error *err);
 void beside_table_samples(struct report *r, struct beside_sample *v, uint64_t n);
 
 #endif

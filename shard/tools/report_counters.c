@@ -293,15 +293,12 @@ static void table_meanings(struct report *r, const struct samples *s)
                                        .aside = true});
 }
 
-static enum xp_status table_samples(struct report *r, const struct samples *s, struct xp_error *err)
+static struct beside_sample *list_samples(const struct samples *s, struct xp_arena *a)
 {
-    struct beside_sample *v = xp_arena_alloc(r->a, (s->n + 1) * sizeof *v);
-    if (!v)
-        return no_memory(err);
-    for (size_t i = 0; i < s->n; i++)
+    struct beside_sample *v = xp_arena_alloc(a, (s->n + 1) * sizeof *v);
+    for (size_t i = 0; v && i < s->n; i++)
         v[i] = (struct beside_sample){s->v[i].id, s->v[i].kernel, 1};
-    beside_table_samples(r, v, s->n);
-    return XP_OK;
+    return v;
 }
 
 static enum xp_status write_units(struct xp_span merged, const struct tool_args *args,
@@ -314,8 +311,10 @@ static enum xp_status write_units(struct xp_span merged, const struct tool_args 
     XP_TRY(beside_samples_of(args, &asked, err));
     XP_TRY(read_samples(merged, r->a, &s, err));
     struct unit *v = xp_arena_alloc(r->a, (s.units + 1) * sizeof *v);
-    if (!v || !m)
+    struct beside_sample *ids = list_samples(&s, r->a);
+    if (!v || !m || !ids)
         return no_memory(err);
+    XP_TRY(beside_samples_exist(&asked, ids, s.n, err));
     for (size_t i = 0; i < s.n; i++)
         for (size_t k = 0; k < s.v[i].n; k++)
             if (!asked.has_sample || s.v[i].id == asked.sample)
@@ -335,7 +334,8 @@ static enum xp_status write_units(struct xp_span merged, const struct tool_args 
         return XP_OK;
     XP_TRY(table_matrix(r, &s, &asked, m, err));
     table_meanings(r, &s);
-    return table_samples(r, &s, err);
+    beside_table_samples(r, ids, s.n);
+    return XP_OK;
 }
 
 const struct tool_report report_utilization_viewer = {

@@ -6,7 +6,7 @@
 
 /* Which GPU kernels dominate, from which op, with tensor cores or not. */
 
-#define KERNELS_KEPT 1000 /* the longest, by op_stats.h */
+#define KERNELS_KEPT 1000 /* the longest of a host, and again of all, by op_stats.h */
 
 struct text {
     char dims[2][48];
@@ -182,7 +182,7 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     struct session s;
     struct figures f;
     struct view v = {0};
-    struct xp_span device;
+    struct xp_span device, one;
     if (tool_arg(args, "device_to_use", &device) && device.n)
         return xp_fail(err, XP_BAD_REQUEST, 0,
                        "device_to_use is not done here: choose hosts with host=");
@@ -204,9 +204,13 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
                                           .descending = true});
     if (s.stats->nkernels >= KERNELS_KEPT)
         report_note(r, REPORT_INFO, "kernels_cut",
-                    "Only the %d longest kernels of each host are kept, and listed; figures and "
-                    "durations are of all.",
-                    KERNELS_KEPT);
+                    "Only the %d longest kernels of each host, and again of all hosts together, "
+                    "are kept and listed; figures and durations are of all.%s",
+                    KERNELS_KEPT,
+                    tool_arg(args, "kernel", &one) && one.n
+                        ? " Launches of kernel= that are not among those kept are missing from "
+                          "kernel_durations."
+                        : "");
     report_remarks(r, &f);
     return XP_OK;
 }

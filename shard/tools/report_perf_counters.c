@@ -388,14 +388,14 @@ static enum xp_status table_one(struct report *r, const struct counters *all, st
 /* --- samples --- */
 
 /* A device's counters of one sample come together. */
-static enum xp_status table_samples(struct report *r, const struct counters *all,
-                                    struct xp_error *err)
+static struct beside_sample *list_samples(const struct counters *all, struct xp_arena *a,
+                                          uint32_t *count)
 {
     uint32_t n = 0;
     const struct counter *last = NULL;
-    struct beside_sample *v = xp_arena_alloc(r->a, (all->n + (size_t)1) * sizeof *v);
+    struct beside_sample *v = xp_arena_alloc(a, (all->n + (size_t)1) * sizeof *v);
     if (!v)
-        return no_memory(err);
+        return NULL;
     for (uint32_t i = 0; i < all->n; i++) {
         const struct counter *c = &all->v[i];
         if (!last || last->sample != c->sample || last->chip != c->chip ||
@@ -403,8 +403,8 @@ static enum xp_status table_samples(struct report *r, const struct counters *all
             v[n++] = (struct beside_sample){c->sample, c->kernel, 1};
         last = c;
     }
-    beside_table_samples(r, v, n);
-    return XP_OK;
+    *count = n;
+    return v;
 }
 
 static enum xp_status write_values(struct xp_span merged, const struct tool_args *args,
@@ -412,8 +412,13 @@ static enum xp_status write_values(struct xp_span merged, const struct tool_args
 {
     struct counters c = {0};
     struct ask ask;
+    uint32_t nsamples;
     XP_TRY(read_ask(args, &ask, err));
     XP_TRY(read_all(merged, r->a, &c, err));
+    struct beside_sample *samples = list_samples(&c, r->a, &nsamples);
+    if (!samples)
+        return no_memory(err);
+    XP_TRY(beside_samples_exist(&ask.samples, samples, nsamples, err));
     if (c.n)
         report_u64(r, "counters", c.n, NULL);
     else
@@ -429,7 +434,8 @@ static enum xp_status write_values(struct xp_span merged, const struct tool_args
     }
     if (ask.counter.n)
         XP_TRY(table_one(r, &c, ask.counter, err));
-    return table_samples(r, &c, err);
+    beside_table_samples(r, samples, nsamples);
+    return XP_OK;
 }
 
 const struct tool_report report_perf_counters = {
