@@ -1,5 +1,6 @@
 #include "shard/tools/memory_live.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "shard/derive/derive.h"
@@ -258,9 +259,22 @@ enum xp_status memory_live_at(const struct tool_args *args, bool *asked, int64_t
                            "at= is a time of the session in picoseconds, a whole number");
         else
             v = v * 10 + (s.p[i] - '0');
-    *asked = s.n > minus;
+    if (minus && s.n == 1)
+        return xp_fail(err, XP_BAD_REQUEST, 0, "at= is a time of the session, - is none");
+    *asked = s.n != 0;
     *at_ps = minus ? -v : v;
     return XP_OK;
+}
+
+static enum xp_status in_range(const struct part *p, const struct look *l)
+{
+    const struct part_range *r = p->range;
+    if (!r || !l->asked || (l->at_ps >= r->t0_ps && l->at_ps <= r->t1_ps))
+        return XP_OK;
+    return xp_fail(l->err, XP_BAD_REQUEST, 0,
+                   "at=%" PRId64 " lies outside the range, which is from %" PRId64 " to %" PRId64
+                   " ps",
+                   l->at_ps, r->t0_ps, r->t1_ps);
 }
 
 enum xp_status memory_live_map(const struct tool_host *host, const struct tool_args *args,
@@ -270,6 +284,7 @@ enum xp_status memory_live_map(const struct tool_host *host, const struct tool_a
     struct memory m;
     struct look l = {.f = &f, .m = &m, .a = a, .err = err};
     XP_TRY(memory_live_at(args, &l.asked, &l.at_ps, err));
+    XP_TRY(in_range(host->part, &l));
     XP_TRY(facts_begin(&f, a, err));
     bool any = memory_has_events(host->part); /* else steps need not be known */
     facts_u64(&f, any);

@@ -105,10 +105,15 @@ struct growths {
     size_t n;
 };
 
+/* What programs reserved at the last is not free for the heap. */
 static uint64_t free_last(const struct growth *g)
 {
-    uint64_t capacity = g->pool->al->peak.capacity > 0 ? (uint64_t)g->pool->al->peak.capacity : 0;
-    return capacity > g->last ? capacity - g->last : 0;
+    const struct memory_fact_allocator *al = g->pool->al;
+    int64_t reserved = al->ntimeline ? al->timeline[al->ntimeline - 1].reserved : al->peak.reserved;
+    uint64_t capacity = al->peak.capacity > 0 ? (uint64_t)al->peak.capacity : 0, used = g->last;
+    if (reserved > 0)
+        used += (uint64_t)reserved; /* neither is negative: they fit */
+    return capacity > used ? capacity - used : 0;
 }
 
 static void row(void *ctx, uint64_t i, struct report_cell *c)

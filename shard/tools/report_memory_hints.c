@@ -6,7 +6,8 @@
 /* What would make the peak smaller, seen from each buffer that is alive then. What one hint saves
  * is told as if it were the only one, and at most: XLA may find another peak. */
 
-#define WORTH 0.01 /* of the peak: what is less is not told */
+#define WORTH 0.01     /* of the peak: what is less is not told */
+#define DONORS_MAX 200 /* results that one is looked for, each among all buffers */
 
 enum hint_kind { HINT_PADDING, HINT_LIFE, HINT_TYPE, HINT_DONATE };
 
@@ -34,7 +35,9 @@ struct hints {
     struct hint *v;
     size_t n;
     uint64_t program, peak;
-    bool *taken; /* by buffer: an argument that a result was given */
+    bool device;     /* it is the device's main memory, which the host's can spare */
+    uint32_t donors; /* times that one was looked for */
+    bool *taken;     /* by buffer: an argument that a result was given */
 };
 
 static bool is_kind(const struct program_buffer *b, const char *kind)
@@ -42,10 +45,15 @@ static bool is_kind(const struct program_buffer *b, const char *kind)
     return xp_span_eq(b->kind, xp_span_str(kind));
 }
 
+static bool is_worth(const struct hints *h, uint64_t saves)
+{
+    return saves && (double)saves >= WORTH * (double)h->peak;
+}
+
 static void add(struct hints *h, enum hint_kind kind, const struct program_buffer *b,
                 uint64_t saves)
 {
-    if ((double)saves >= WORTH * (double)h->peak && saves && b->name.n)
+    if (is_worth(h, saves) && b->name.n)
         h->v[h->n++] = (struct hint){(uint8_t)kind, b, saves};
 }
 
@@ -56,10 +64,13 @@ static struct xp_span without_layout(struct xp_span shape)
     return brace ? xp_span_of(shape.p, (size_t)(brace - shape.p)) : shape;
 }
 
-/* An argument of the result's shape that no other result was given. */
+/* An argument of the result's shape that no other result was given. Of a sound program a hundred
+ * results at most are worth it. */
 static void find_donor(struct hints *h, const struct program_view *v,
                        const struct program_buffer *out)
 {
+    if (!is_worth(h, out->bytes) || h->donors++ >= DONORS_MAX)
+        return;
     for (size_t i = 0; i < v->nbuffers; i++) {
         const struct program_buffer *in = &v->buffers[i];
         if (h->taken[i] || !is_kind(in, "Parameter") || in->bytes != out->bytes ||
@@ -76,11 +87,12 @@ static void look_at(struct hints *h, const struct program_view *v, const struct 
     bool temporary = is_kind(b, "Temporary");
     if (b->bytes > b->unpadded)
         add(h, HINT_PADDING, b, b->bytes - b->unpadded);
-    if (temporary && b->has_life && b->limit > b->start && b->limit - b->start >= v->nsteps / 2)
+    if (h->device && temporary && b->has_life && b->limit > b->start &&
+        b->limit - b->start >= v->nsteps / 2)
         add(h, HINT_LIFE, b, b->bytes);
     if (temporary && xp_span_starts(b->shape, XP_SPAN_LIT("f32[")))
         add(h, HINT_TYPE, b, b->unpadded / 2);
-    if (is_kind(b, "Output"))
+    if (h->device && is_kind(b, "Output"))
         find_donor(h, v, b);
 }
 
@@ -112,11 +124,13 @@ static void row(void *ctx, uint64_t i, struct report_cell *c)
     c[8] = b->source.n ? report_of_text(b->source) : report_none();
 }
 
-void report_memory_hints(struct report *r, const struct program_view *v, uint64_t program)
+void report_memory_hints(struct report *r, const struct program_view *v, uint64_t program,
+                         int64_t space)
 {
     struct hints h = {.v = xp_arena_alloc(r->a, (4 * v->nbuffers + 1) * sizeof *h.v),
                       .taken = xp_arena_zalloc(r->a, v->nbuffers + 1),
                       .program = program,
+                      .device = space == 0,
                       .peak = (uint64_t)(v->peak + v->indefinite)};
     if (!h.v || !h.taken) {
         r->busy = true;

@@ -143,7 +143,7 @@ static const struct report_column moment_columns[] = {
     {"stack", "Stack", "bytes", REPORT_COL_BYTES, true, "reserved by programs"},
     {"free", "Free", "bytes", REPORT_COL_BYTES, true, ""},
     {"of_peak", "Of its peak", "fraction", REPORT_COL_NUMBER, false,
-     "in use / most of the profile"},
+     "in use / most of the profile, or of the range and this moment"},
     {"alive", "Alive", "count", REPORT_COL_NUMBER, true, "allocations of the profile"},
     {"since", "Since", "ps", REPORT_COL_NUMBER, false, "session time of the last event before"},
 };
@@ -153,6 +153,7 @@ static void moment_row(void *ctx, uint64_t i, struct report_cell *c)
     const struct memory_pool *p = &((const struct view *)ctx)->pools[i];
     const struct memory_live_pool *now = p->live;
     uint64_t inuse = bytes_of((int64_t)((uint64_t)now->heap + (uint64_t)now->reserved));
+    uint64_t peak = bytes_of(p->al->peak.bytes);
     c[0] = report_of_text(p->host);
     c[1] = report_of_text(p->al->name);
     if (!now->known)
@@ -161,7 +162,8 @@ static void moment_row(void *ctx, uint64_t i, struct report_cell *c)
     c[3] = report_of_u64(bytes_of(now->heap));
     c[4] = report_of_u64(bytes_of(now->reserved));
     c[5] = report_of_u64(bytes_of(now->available));
-    c[6] = report_ratio((double)inuse, (double)p->al->peak.bytes);
+    c[6] = report_ratio((double)inuse,
+                        (double)(inuse > peak ? inuse : peak)); /* it may be from before a range */
     c[7] = report_of_u64(now->allocations);
     c[8] = report_of_i64(now->time_ps);
 }

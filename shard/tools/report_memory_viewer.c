@@ -85,7 +85,7 @@ static void put_object(struct facts_out *f, const struct memory_view *v,
                          : (struct xp_span){0});
     put_source(f, m, &meta);
     facts_i64(f, o->bytes);
-    facts_i64(f, o->unpadded);
+    facts_i64(f, b ? o->unpadded : o->bytes); /* of small ones together it is not known */
     facts_u64(f, b && b->start != HLO_NONE);
     facts_u64(f, b && b->start != HLO_NONE ? b->start : 0);
     facts_u64(f, b && b->start != HLO_NONE ? b->limit : 0);
@@ -131,10 +131,12 @@ static enum xp_status map(const struct tool_host *host, const struct tool_args *
     struct hlo_module *m;
     struct facts_out f;
     int64_t space;
+    bool every;
     XP_TRY(memory_space_asked(args, &space, err));
+    XP_TRY(programs_asked(args, &every, err));
     XP_TRY(facts_begin(&f, a, err));
     enum xp_status st = XP_OK;
-    if (programs_asked(args))
+    if (every)
         st = programs_put(&f, host, space, a, err);
     if (st == XP_OK)
         st = report_modules_put(&f, host, args, a, &of, &m, err);
@@ -192,7 +194,8 @@ static const struct report_column columns[] = {
     {"op", "Buffer of", "", REPORT_COL_OP, false, "HLO op that defines it; none: all small ones"},
     {"program_id", "Program", "", REPORT_COL_TEXT, false, ""},
     {"size", "Size", "bytes", REPORT_COL_BYTES, true, "with padding"},
-    {"unpadded", "Without padding", "bytes", REPORT_COL_BYTES, true, "of its elements alone"},
+    {"unpadded", "Without padding", "bytes", REPORT_COL_BYTES, true,
+     "of its elements alone; of all small ones together it is not known"},
     {"padding", "Padding", "bytes", REPORT_COL_BYTES, true, "size less that"},
     {"kind", "Kind", "", REPORT_COL_TEXT, false, "parameter, constant, output or temporary"},
     {"opcode", "Opcode", "", REPORT_COL_TEXT, false, ""},
@@ -224,8 +227,10 @@ static void row(void *ctx, uint64_t i, struct report_cell *c)
     c[0] = text_or_none(b->name);
     c[1] = rows->program && b->name.n ? report_of_id(rows->program) : report_none();
     c[2] = report_of_u64(b->bytes);
-    c[3] = report_of_u64(b->unpadded);
-    c[4] = report_of_u64(b->bytes > b->unpadded ? b->bytes - b->unpadded : 0);
+    if (b->name.n) {
+        c[3] = report_of_u64(b->unpadded);
+        c[4] = report_of_u64(b->bytes > b->unpadded ? b->bytes - b->unpadded : 0);
+    }
     c[5] = text_or_none(b->kind);
     c[6] = text_or_none(b->opcode);
     c[7] = text_or_none(b->shape);
@@ -279,7 +284,7 @@ static void write_view(struct report *r, const struct program_view *v,
                                           .ctx = rows,
                                           .sort = "size",
                                           .descending = true});
-    report_memory_hints(r, v, of->program);
+    report_memory_hints(r, v, of->program, space);
     report_series(r, &(struct report_points){.id = "program_order",
                                              .title = "Memory over the program",
                                              .x_label = "step of the program",
@@ -322,9 +327,11 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     struct memory_spaces spaces = {0};
     size_t n;
     int64_t space;
+    bool every;
     XP_TRY(memory_space_asked(args, &space, err));
+    XP_TRY(programs_asked(args, &every, err));
     XP_TRY(facts_open(merged, r->a, &hosts, &n, err));
-    if (programs_asked(args))
+    if (every)
         XP_TRY(programs_read(hosts, n, r->a, &all, err));
     XP_TRY(report_modules_get(hosts, n, args, r, &m, err));
     if (m.found && m.of.runs)

@@ -11,13 +11,18 @@
 
 struct program {
     struct report_module of;
+    bool known;
+    size_t number;                            /* in the order of hosts */
     uint64_t arguments, temporaries, padding; /* at its peak; they add up to it */
 };
 
-bool programs_asked(const struct tool_args *args)
+enum xp_status programs_asked(const struct tool_args *args, bool *asked, struct xp_error *err)
 {
     struct xp_span v = {0};
-    return tool_arg(args, "programs", &v) && xp_span_eq(v, XP_SPAN_LIT("all"));
+    *asked = tool_arg(args, "programs", &v) && v.n;
+    if (*asked && !xp_span_eq(v, XP_SPAN_LIT("all")))
+        return xp_fail(err, XP_BAD_REQUEST, 0, "programs= is all, or absent");
+    return XP_OK;
 }
 
 /* --- a host --- */
@@ -27,7 +32,6 @@ static void put_program(struct facts_out *f, const struct report_module *of,
 {
     uint64_t peak = (uint64_t)v->peak, unpadded = (uint64_t)v->peak_unpadded;
     uint64_t padding = peak > unpadded ? peak - unpadded : 0;
-    facts_text(f, of->name);
     facts_u64(f, of->program);
     facts_u64(f, of->time_ps);
     facts_u64(f, of->runs);
@@ -55,6 +59,7 @@ static enum xp_status one(struct facts_out *f, const struct tool_host *host, int
     if (st == XP_OK)
         st = memory_view_make(m, space, a, &v, &own);
     bool known = st == XP_OK && m->nallocations;
+    facts_text(f, of->name);
     facts_u64(f, known);
     if (known)
         put_program(f, of, &v);
@@ -79,39 +84,66 @@ enum xp_status programs_put(struct facts_out *f, const struct tool_host *host, i
 
 struct programs {
     struct program *v;
-    size_t n, cap, unknown;
+    size_t n, cap, unknown; /* unknown: names */
 };
-
-/* Programs of equal names are one, whatever the host. */
-static struct program *place_of(struct programs *all, struct xp_span name)
-{
-    for (size_t i = 0; i < all->n; i++)
-        if (xp_span_eq(all->v[i].of.name, name))
-            return &all->v[i];
-    return all->n < all->cap ? &all->v[all->n] : NULL;
-}
 
 static void get_programs(struct facts *f, struct programs *all)
 {
-    for (size_t n = facts_get_count(f); n && !f->bad; n--) {
-        if (!facts_get_u64(f)) {
-            all->unknown++;
+    size_t n = facts_get_count(f);
+    f->bad |= n > all->cap - all->n;
+    for (; n && !f->bad; n--) {
+        struct program p = {.of = {.name = facts_get_text(f)}, .number = all->n};
+        p.known = facts_get_u64(f) != 0;
+        if (!p.known) {
+            all->v[all->n++] = p;
             continue;
         }
-        struct program p = {.of = {.name = facts_get_text(f)}};
         p.of.program = facts_get_u64(f);
         p.of.time_ps = facts_get_u64(f);
         p.of.runs = facts_get_u64(f);
         p.arguments = facts_get_u64(f);
         p.temporaries = facts_get_u64(f);
         p.padding = facts_get_u64(f);
-        struct program *to = place_of(all, p.of.name);
-        if (to == &all->v[all->n]) {
-            *to = p;
-            all->n++;
-        } else if (to) {
+        all->v[all->n++] = p;
+    }
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct program *x = a, *y = b;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Of a name the first host's that knows it is first. */
+static int by_name(const void *a, const void *b)
+{
+    const struct program *x = a, *y = b;
+    int c = xp_span_cmp(x->of.name, y->of.name);
+    c = c ? c : y->known - x->known;
+    return c ? c : by_number(a, b);
+}
+
+/* Programs of equal names are one, whatever the host. */
+static void join(struct programs *all)
+{
+    struct program *to = NULL;
+    struct xp_span last = {0};
+    size_t n = all->n;
+    all->n = 0;
+    if (n)
+        qsort(all->v, n, sizeof *all->v, by_name);
+    for (size_t i = 0; i < n; i++) {
+        struct program p = all->v[i];
+        bool again = i && xp_span_eq(p.of.name, last);
+        last = p.of.name;
+        if (!p.known) {
+            all->unknown += !again;
+        } else if (again) {
             to->of.time_ps += p.of.time_ps;
             to->of.runs += p.of.runs;
+        } else {
+            to = &all->v[all->n++];
+            *to = p;
         }
     }
 }
@@ -124,7 +156,7 @@ static uint64_t peak_of(const struct program *p)
 static int by_peak(const void *a, const void *b)
 {
     uint64_t x = peak_of(a), y = peak_of(b);
-    return (y > x) - (y < x);
+    return x != y ? (y > x) - (y < x) : by_number(a, b);
 }
 
 static const struct report_column columns[] = {
@@ -136,7 +168,8 @@ static const struct report_column columns[] = {
     {"temporaries", "Temporaries", "bytes", REPORT_COL_BYTES, false,
      "without padding, at the peak"},
     {"padding", "Padding", "bytes", REPORT_COL_BYTES, false, "of these"},
-    {"runs", "Runs", "count", REPORT_COL_NUMBER, false, "over all cores"},
+    {"runs", "Runs", "count", REPORT_COL_NUMBER, false,
+     "over all cores; empty where the profile does not tell them"},
     {"time", "Time", "ps", REPORT_COL_NUMBER, false, "sum of them"},
 };
 
@@ -149,7 +182,7 @@ static void row(void *ctx, uint64_t i, struct report_cell *c)
     c[3] = report_of_u64(p->arguments);
     c[4] = report_of_u64(p->temporaries);
     c[5] = report_of_u64(p->padding);
-    c[6] = report_of_u64(p->of.runs);
+    c[6] = p->of.runs ? report_of_u64(p->of.runs) : report_none();
     c[7] = p->of.runs ? report_of_u64(p->of.time_ps) : report_none();
 }
 
@@ -176,6 +209,7 @@ enum xp_status programs_read(struct facts *hosts, size_t n, struct xp_arena *a,
         get_programs(&hosts[i], p);
         XP_TRY(facts_ok(&hosts[i], err));
     }
+    join(p);
     if (p->n)
         qsort(p->v, p->n, sizeof *p->v, by_peak);
     *all = p;
@@ -187,8 +221,8 @@ void programs_write(struct report *r, const struct programs *all)
     static const char *const names[] = {"arguments", "temporaries", "padding"};
     if (all->unknown)
         report_note(r, REPORT_INFO, "programs_unknown",
-                    "%zu programs have no buffer assignment in the profile, or cannot be read.",
-                    all->unknown);
+                    "%zu program%s no buffer assignment in the profile, or cannot be read.",
+                    all->unknown, all->unknown == 1 ? " has" : "s have");
     report_table(r, &(struct report_rows){.id = "programs",
                                           .title = "All programs",
                                           .note = "those that ran longest, of each host 64 at most",

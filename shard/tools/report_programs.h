@@ -28,8 +28,10 @@ struct program_view {
 
 /* --- what would save memory: report_memory_hints.c --- */
 
-/* Table "hints" of the program's buffers. Each says what it alone could save at most. */
-void report_memory_hints(struct report *r, const struct program_view *v, uint64_t program);
+/* Table "hints" of the program's buffers in that memory space. Each says what it alone could save
+ * at most. */
+void report_memory_hints(struct report *r, const struct program_view *v, uint64_t program,
+                         int64_t space);
 
 /* --- its memories: report_memory_spaces.c --- */
 
@@ -57,7 +59,8 @@ void memory_spaces_write(struct report *r, const struct memory_spaces *all, int6
 
 #define PROGRAMS_MAX 64 /* that are looked at: those that ran longest */
 
-bool programs_asked(const struct tool_args *args);
+/* programs=all; XP_BAD_REQUEST: something else. */
+enum xp_status programs_asked(const struct tool_args *args, bool *asked, struct xp_error *err);
 /* Of a host, of one memory space; before its modules. */
 enum xp_status programs_put(struct facts_out *f, const struct tool_host *host, int64_t space,
                             struct xp_arena *a, struct xp_error *err);

@@ -168,7 +168,9 @@ def test_what_is_alive_at_a_moment_adds_up_to_what_is_in_use_then(served):
         for m in rows(doc, 'moment'):
             alive = [row['total'] for row in rows(doc, 'live') if row['allocator'] == m['allocator']]
             assert sum(alive) == (m['used'] or 0), (at, m)
-    for tool, bad in (('memory_profile', {'at': 'noon'}), ('memory_profile', {'allocator': 'no such'}), ('memory_viewer', {'memory_space': 'HBM'})):
+    for tool, bad in (('memory_profile', {'at': 'noon'}), ('memory_profile', {'at': '-'}), ('memory_profile', {'allocator': 'no such'}),
+                      ('memory_profile', {'at': 10**17, 't0': 0, 't1': peak['peak_at']}),
+                      ('memory_viewer', {'memory_space': 'HBM'}), ('memory_viewer', {'programs': 'foo'})):
         r = served.api('report', run='train_v5e', tool=tool, **bad)
         assert r.status == 400 and list(bad)[0] + '=' in json.loads(r.body)['detail'], (tool, bad, r)
 
@@ -191,6 +193,11 @@ def test_hints_save_no_more_than_their_buffers_and_all_programs_have_their_own_p
     assert {h['what'] for h in hints} >= {'long-lived temporary', 'wide type'}
     assert all(0 < h['saves'] <= h['size'] for h in hints)
     assert [h['saves'] for h in hints] == sorted((h['saves'] for h in hints), reverse=True)
+    for space in (s['space'] for s in rows(doc, 'spaces') if s['space']):
+        there = report(served, 'train_v5e', 'memory_viewer', memory_space=space)
+        assert not {h['what'] for h in rows(there, 'hints')} & {'long-lived temporary', 'argument is not donated'}
+    small = [b for b in rows(doc, 'buffers') if b['op'] is None]
+    assert all(b['padding'] is None and b['unpadded'] is None for b in small)
     programs = rows(doc, 'programs')
     assert len(programs) == len(rows(doc, 'modules'))
     for p in programs:

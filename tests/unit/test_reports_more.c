@@ -19,24 +19,28 @@ struct mem {
     bool frees;
 };
 
+/* Of each allocator; reserved is beyond what the heap may have. */
+static int64_t heap_max = 1000, reserved = 0;
+
 /* Steps are events "work" of another thread, each of 100 ps. */
 static struct tool_file memory_with_steps(const char *host, const struct mem *v, size_t n,
                                           size_t nsteps)
 {
     static const char *const names[] = {
-        "allocator_name", "bytes_allocated", "bytes_available", "allocation_bytes", "addr",
-        "tf_op"};
+        "allocator_name", "bytes_allocated", "bytes_available", "allocation_bytes",
+        "addr",           "tf_op",           "bytes_reserved"};
     struct tool_file f = {host, make_message()};
     struct xp_buf plane = make_plane(1, "/host:CPU"), line = make_line(1, "t", 0);
     for (size_t i = 0; i < n; i++) {
         struct xp_buf e = make_event(v[i].frees ? 2 : 1, v[i].at, 0);
         put_text(&e, 4, 1, v[i].pool);
         put_i64(&e, 4, 2, v[i].heap);
-        put_i64(&e, 4, 3, 1000 - v[i].heap);
+        put_i64(&e, 4, 3, heap_max - v[i].heap);
         put_i64(&e, 4, 4, v[i].bytes);
         put_i64(&e, 4, 5, v[i].address);
         if (!v[i].frees)
             put_text(&e, 4, 6, "op");
+        put_i64(&e, 4, 7, reserved);
         make_put(&line, 4, &e);
     }
     make_put(&plane, 3, &line);
@@ -300,6 +304,19 @@ static void a_request_spends_its_time_on_what_its_events_say(void **state)
     json_decref(j);
 }
 
+static void memory_that_programs_reserved_is_not_free_to_grow_into(void **state)
+{
+    (void)state;
+    heap_max = 2000;
+    reserved = 500;
+    json_t *j = steps_that_keep(8); /* 1096 in use after the last of 12 */
+    heap_max = 1000;
+    reserved = 0;
+    assert_int_equal(json_integer_value(report_at(j, "growth", 0, "last")), 1096);
+    assert_int_equal(json_integer_value(report_at(j, "growth", 0, "full_in")), 904 / 8);
+    json_decref(j);
+}
+
 /* --- modules --- */
 
 static void add_instr(struct xp_buf *comp, int64_t id, const char *name, const char *opcode,
@@ -334,7 +351,7 @@ static void put_allocations(struct xp_buf *proto)
 
 /* A chain p.0 -> op.1 -> ... -> op.<n>; the last has `many` operands, all op.1. Each second opcode
  * is unknown, and in a ring each element type. */
-static struct tool_file chain(int n, size_t many, bool ring)
+static struct tool_file chain_of(int n, size_t many, bool ring, bool allocations)
 {
     struct tool_file f = {"h", make_message()};
     struct xp_buf proto = make_message(), module = make_message(), comp = make_message();
@@ -359,7 +376,8 @@ static struct tool_file chain(int n, size_t many, bool ring)
     make_put(&module, 3, &comp);
     xp_pb_put_u64(&module, 6, 1);
     make_put(&proto, 1, &module);
-    put_allocations(&proto);
+    if (allocations)
+        put_allocations(&proto);
     put_blob(&stats, 5, 1, xp_buf_all(&proto));
     xp_buf_fini(&proto);
     put_meta(&plane, 5, "jit_c(5)", NULL, &stats);
@@ -367,6 +385,45 @@ static struct tool_file chain(int n, size_t many, bool ring)
     make_put(&f.space, 1, &plane);
     free(all);
     return f;
+}
+
+static struct tool_file chain(int n, size_t many, bool ring)
+{
+    return chain_of(n, many, ring, true);
+}
+
+static json_t *programs_of(bool first, bool second)
+{
+    struct tool_file f[] = {chain_of(3, 0, false, first), chain_of(3, 0, false, second)};
+    f[0].host = "g";
+    return report_ask("memory_viewer", f, 2, (const char *const[]){"programs=all", NULL});
+}
+
+static bool note_begins(json_t *doc, const char *code, const char *text)
+{
+    size_t i;
+    json_t *n;
+    json_array_foreach(
+        json_object_get(doc, "notes"), i,
+        n) if (is_text(json_object_get(n, "code"),
+                       code)) return strncmp(json_string_value(json_object_get(n, "text")), text,
+                                             strlen(text)) == 0;
+    return false;
+}
+
+static void a_program_of_many_hosts_is_one_and_unknown_if_none_knows_it(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        json_t *j = programs_of(i & 1, i & 2);
+        assert_int_equal(report_rows(j, "programs"), i ? 1 : 0);
+        assert_int_equal(report_notes(j, "programs_unknown"), i == 0);
+        if (i)
+            assert_true(json_is_null(report_at(j, "programs", 0, "runs"))); /* not told */
+        else
+            assert_true(note_begins(j, "programs_unknown", "1 program has"));
+        json_decref(j);
+    }
 }
 
 static void the_memories_of_a_program_are_listed_by_number_and_name(void **state)
@@ -539,6 +596,8 @@ int main(void)
         cmocka_unit_test(the_peak_is_of_the_fullest_allocator_of_all_hosts),
         cmocka_unit_test(a_moment_shows_what_was_alive_then_and_what_came_before_the_profile),
         cmocka_unit_test(what_every_step_keeps_is_growth),
+        cmocka_unit_test(memory_that_programs_reserved_is_not_free_to_grow_into),
+        cmocka_unit_test(a_program_of_many_hosts_is_one_and_unknown_if_none_knows_it),
         cmocka_unit_test(an_allocator_that_is_asked_for_is_alone_but_in_the_list_of_all),
         cmocka_unit_test(the_memories_of_a_program_are_listed_by_number_and_name),
         cmocka_unit_test(many_memory_events_make_a_small_answer_with_all_totals),
