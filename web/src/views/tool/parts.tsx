@@ -20,7 +20,7 @@ import { TreeTable } from "../../widgets/treetable";
 import { RowCard } from "./card";
 import { OpCard } from "./opcard";
 import { requestLink } from "./inference";
-import { set, setArg, tableState } from "./state";
+import { current, set, setArg, tableState } from "./state";
 
 export interface PartProps {
   report: Report;
@@ -137,9 +137,9 @@ function extent(series: Series): string {
   return `${plural(count(1), "host")} × ${plural(count(0), series.x.label || "column")}`;
 }
 
-/** Every page is then about these steps only. */
+/** Every page is then about these steps only; a moment may lie outside them. */
 function chooseSteps(a: Cell | undefined, b: Cell | undefined): void {
-  set({ range: "", steps: formatSteps(asNumber(a), asNumber(b)) });
+  set({ range: "", steps: formatSteps(asNumber(a), asNumber(b)), args: { ...current().args, at: "" } });
 }
 
 function SeriesChart({ series, href, pick, p }: { series: Series; href: ((point: readonly Cell[]) => string) | undefined; pick: Pick | undefined; p: PartProps }) {
