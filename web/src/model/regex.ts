@@ -70,39 +70,34 @@ export class Pattern {
     return this.find(text.length, (i) => text.charCodeAt(i));
   }
 
+  // BEGIN and END take no byte, so that one may follow another: until they lead nowhere new.
   private find(n: number, sign: (i: number) => number): boolean {
-    let set = this.pass(NO, BEGIN);
-    for (let i = 0; i < n; i++) {
-      if (this.isEnd(set)) return true;
-      set = this.step(set, sign(i));
-    }
-    return this.isEnd(this.pass(set, END));
-  }
-
-  private isEnd(set: Bits): boolean {
-    return ((set[0] & this.last[0]) | (set[1] & this.last[1])) !== 0;
-  }
-
-  private step([low, high]: Bits, sign: number): Bits {
+    const [on0, on1] = this.on;
     const [after0, after1] = this.after;
-    let [a, b] = this.first;
-    for (let k = 0; low || high; k++) {
-      const at = k * 256 + (low & 255);
-      a |= after0[at]!;
-      b |= after1[at]!;
-      low = (low >>> 8) | (high << 24);
-      high >>>= 8;
+    let low = 0;
+    let high = 0;
+    for (let i = -1; i <= n; ) {
+      const c = i < 0 ? BEGIN : i < n ? sign(i) : END;
+      let [a, b] = this.first;
+      for (let k = 0, l = low, h = high; l || h; k++) {
+        const at = k * 256 + (l & 255);
+        a |= after0[at]!;
+        b |= after1[at]!;
+        l = (l >>> 8) | (h << 24);
+        h >>>= 8;
+      }
+      a &= on0[c]!;
+      b &= on1[c]!;
+      if (c >= BEGIN) {
+        a |= low;
+        b |= high;
+      }
+      if (c < BEGIN || (a === low && b === high)) i++;
+      low = a;
+      high = b;
+      if ((low & this.last[0]) | (high & this.last[1])) return true;
     }
-    return [a & this.on[0][sign]!, b & this.on[1][sign]!];
-  }
-
-  // A sign takes no byte, so that one may follow another: until they lead nowhere new.
-  private pass(set: Bits, sign: number): Bits {
-    for (;;) {
-      const to = or(set, this.step(set, sign));
-      if (to[0] === set[0] && to[1] === set[1]) return set;
-      set = to;
-    }
+    return false;
   }
 
   /* --- pieces --- */
