@@ -70,6 +70,7 @@ describe("the share dialog", { skip: reason || false, timeout: 120_000 }, () => 
     await page.goto(`${server.url}/p/local/`);
     await page.setInputFiles("#file-to-open", { name: "mine.xplane.pb", mimeType: "application/octet-stream", buffer: Buffer.from(plainProfile(4)) });
     await page.waitForURL(/overview_page\?run=upload-/);
+    await page.waitForSelector(".tool-page", LONG);
     await page.getByRole("button", { name: "Share this view" }).click(LONG);
     const dialog = page.getByRole("dialog", { name: "Share" });
     await dialog.getByText("ends with it").waitFor(LONG);

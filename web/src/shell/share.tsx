@@ -1,5 +1,5 @@
 // The button that shares what is seen, its dialog, and the list of a run's links.
-import { useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Api, asProblem, type Problem } from "../api/client";
 import { listLinks, makeLink, revokeLink, type Audience, type KeptLink, type Links, type MadeLink } from "../api/links";
@@ -16,16 +16,19 @@ const MINUTES: [number, string][] = [[60, "1 hour"], [1440, "1 day"], [10080, "7
 
 const told: Record<Audience, string> = { members: "members of the project", domain: "a mail domain", anyone: "anyone who has it" };
 
+// The run whose dialog is open. A page that arrives brings a bar of its own: what was opened in the one
+// before stays open.
+const shared = signal("");
+
 export function ShareButton() {
-  const open = useSignal(false);
   const run = currentRun();
   if (!run) return null;
   return (
     <>
-      <button type="button" class="tool" title="Share this view" aria-label="Share this view" onClick={() => (open.value = true)}>
+      <button type="button" class="tool" title="Share this view" aria-label="Share this view" onClick={() => (shared.value = run)}>
         <Icon name="share" />
       </button>
-      {open.value && <Share run={run} close={() => (open.value = false)} />}
+      {shared.value === run && <Share run={run} close={() => (shared.value = "")} />}
     </>
   );
 }
