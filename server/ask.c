@@ -127,12 +127,21 @@ bool ask_is_upload(const struct ask *ask, struct xp_span name)
     return ask->app->uploads && uploads_is_name(name);
 }
 
+/* Who was let in by a link is not told where runs lie. */
+static enum xp_status get_run(struct ask *ask, struct xp_span name, struct xp_error *err)
+{
+    enum xp_status status = run_index_get(ask->project->runs, name, &ask->run, err);
+    if (status == XP_NOT_FOUND && project_right(ask->project, ask->who) == RIGHT_NONE)
+        return xp_fail(err, status, 0, "there is no such run");
+    return status;
+}
+
 enum xp_status ask_take_run(struct ask *ask, struct xp_span name, struct upload_state *upload,
                             struct xp_error *err)
 {
     struct xp_error none;
     if (!ask_is_upload(ask, name))
-        return run_index_get(ask->project->runs, name, &ask->run, err);
+        return get_run(ask, name, err);
     enum xp_status status =
         uploads_run(ask->app->uploads, ask->project->name, name, &ask->run, upload, err);
     if (status == XP_OK)

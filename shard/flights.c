@@ -6,6 +6,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/status.h"
 
+#define FEW 64u     /* are looked through at every join */
 #define BUCKETS 256 /* of firsts: each waits for a worker or its hosts, or has a worker */
 
 struct flights {
@@ -57,10 +58,22 @@ static struct flight *sweep(struct flight *first)
     return left;
 }
 
+/* Looking through all of many for each that joins, or is refused, would hold the lock for long. */
+static bool looks(struct flight *first, size_t most)
+{
+    if (first->behind >= most)
+        return first->refused++ % FEW == 0;
+    return first->behind < FEW || first->behind >= first->sweep_at;
+}
+
 static enum flights_place stand_behind(struct flight *first, struct flight *me, size_t most,
                                        struct flight **left)
 {
-    *left = sweep(first);
+    *left = NULL;
+    if (looks(first, most)) {
+        *left = sweep(first);
+        first->sweep_at = 2 * first->behind;
+    }
     if (first->behind >= most)
         return FLIGHTS_FULL;
     *(first->last_behind ? &first->last_behind->next : &first->first_behind) = me;

@@ -5,7 +5,9 @@
  * when it ends: they are given its answer, or one of them makes it if it has none to give.
  *
  * Limit      Who waits is in no queue of workers, so that each says how many may wait before it.
- *            Those whose asker has left meanwhile are found when the next one joins.
+ *            Those whose asker has left meanwhile are found when the next one joins; where many
+ *            wait, by the time that there are twice as many, and where no more may, when so
+ *            many were refused: it takes a look at each.
  * Ownership  A flight is part of its owner, and the key's bytes are: both stay until the first
  *            has ended, or flights_join has given them back.
  * Threads    Any. A flight that waits may be handed over before flights_join has returned: whoever
@@ -26,8 +28,8 @@ struct flights;
 struct flight {
     struct flight *next; /* in the table; of those behind one, in order of their coming */
     struct flight *first_behind, *last_behind;
-    size_t behind; /* of a first: how many */
-    bool first;    /* nobody made the same when it joined */
+    size_t behind, sweep_at, refused; /* of a first: how many, and when to look for who has left */
+    bool first;                       /* nobody made the same when it joined */
     uint64_t hash;
     struct xp_span key;
     const atomic_bool *cancel;

@@ -82,6 +82,9 @@ struct figure_step {
     bool last;           /* of several in the profile: what it waited for next was not captured */
 };
 
+/* The number that ends a step's name, or place. */
+int64_t figure_step_number(struct xp_span name, int64_t place);
+
 /* Nothing ran on the core. */
 struct figure_pause {
     int64_t begin_ps, end_ps;

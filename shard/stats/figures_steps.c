@@ -11,8 +11,7 @@ static struct xp_span line_name(const struct figure_build *b, const struct deriv
     return l->line->derived ? l->name : part_line_name(b->part, l->line);
 }
 
-/* The number that ends the name, or place. */
-static int64_t number_of(struct xp_span name, int64_t place)
+int64_t figure_step_number(struct xp_span name, int64_t place)
 {
     size_t i = name.n;
     int64_t v = 0, ten = 1;
@@ -62,8 +61,8 @@ static enum xp_status marked_steps(struct figure_build *b, uint32_t plane, struc
                 return figure_busy(b->err);
             if (!l->own_names && !l->line->derived && e.name < b->part->planes[plane].nevmeta)
                 VEC(*steps, struct figure_step)
-            [steps->n - 1].number =
-                number_of(part_event_name(b->part, &b->part->planes[plane], e.name), NO_NUMBER);
+            [steps->n - 1].number = figure_step_number(
+                part_event_name(b->part, &b->part->planes[plane], e.name), NO_NUMBER);
         }
         break;
     }
@@ -262,7 +261,7 @@ void figure_finish_steps(struct figure_build *b, struct vec *steps, bool device_
     steps->n = n;
     for (size_t i = 0; i < n; i++) {
         if (v[i].number == NO_NUMBER)
-            v[i].number = number_of(v[i].name, (int64_t)i);
+            v[i].number = figure_step_number(v[i].name, (int64_t)i);
         v[i].until_ps = i + 1 < n ? v[i + 1].begin_ps : v[i].end_ps;
         v[i].whole = !device_marked || i + 1 < n || n == 1 || b->host->steps_cut;
         v[i].last = i && i + 1 == n;

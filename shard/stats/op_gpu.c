@@ -112,7 +112,7 @@ static enum xp_status instruction(struct gpu_walk *w, const struct side_cursor *
     }
     r->occurrences += w->begins;
     r->time_ps += time_ps;
-    if ((s = side_get(side, STAT_VDD_ENERGY_J)) && s->type == SIDE_DOUBLE)
+    if (w->begins && (s = side_get(side, STAT_VDD_ENERGY_J)) && s->type == SIDE_DOUBLE)
         r->energy_j += xp_pb_double(s->num);
     if ((s = side_get(side, STAT_FLOPS)))
         r->flops = s->num;

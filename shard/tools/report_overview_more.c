@@ -153,7 +153,7 @@ static void kind_point(void *ctx, uint64_t i, struct report_cell *x, struct repo
     const struct kinds *k = ctx;
     double ps[KINDS];
     kinds_of(&k->db->steps[i], ps);
-    *x = report_of_u64(k->db->steps[i].num);
+    *x = report_of_u64((uint64_t)figure_step_number(k->db->steps[i].name, k->db->steps[i].num));
     for (int n = 0; n < KINDS; n++)
         y[n] = report_of_u64((uint64_t)(ps[n] + 0.5));
 }
