@@ -79,6 +79,11 @@ describe("the share dialog", { skip: reason || false, timeout: 120_000 }, () => 
     assert.equal((await page.request.get(url)).url(), page.url());
     await dialog.getByRole("button", { name: "Revoke", exact: true }).click();
     await dialog.getByText("revoked", { exact: false }).waitFor(LONG);
+    await page.goBack();
+    await page.getByText("Open a file").first().waitFor(LONG);
+    await page.goForward();
+    await page.waitForSelector(".tool-page", LONG);
+    assert.equal(await dialog.count(), 0, "it has gone with the page");
     assert.deepEqual(await check(), []);
     await close();
   });

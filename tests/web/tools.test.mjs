@@ -340,9 +340,10 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     const { page, check, close } = await openPage(browser, server.url);
     await page.goto(`${base}inference_profile?run=synth_inference`);
     await ready(page);
-    const asked = page.waitForRequest((r) => /\/report\?/.test(r.url()) && new URL(r.url()).searchParams.get("by") === "decode");
-    await page.getByLabel("Percentiles of").selectOption("decode");
-    await asked;
+    await Promise.all([
+      page.waitForRequest((r) => /\/report\?/.test(r.url()) && new URL(r.url()).searchParams.get("by") === "decode"),
+      page.getByLabel("Percentiles of").selectOption("decode"),
+    ]);
     await ready(page);
     assert.deepEqual(await check(), []);
     await close();
@@ -451,7 +452,7 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     await page.locator("label.choice", { hasText: /^Allocator/ }).locator("select").selectOption("2");
     await page.waitForSelector("section[aria-label='Fragmentation of 2, host0']");
     assert.equal(new URL(page.url()).searchParams.get("allocator"), "2");
-    assert.equal(await page.locator("section[aria-label^='Allocator ']").count(), 1);
+    await waitFor("the others are gone", async () => (await page.locator("section[aria-label^='Allocator ']").count()) === 1);
     assert.deepEqual(await check(), []);
     await close();
   });

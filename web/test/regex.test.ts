@@ -41,6 +41,7 @@ test("the server is asked for one word or one expression, and only for what it u
   expect(serverFilter("fusion counter:/mxu_[01]$/", columns)).toBe("/mxu_[01]$/");
   expect(serverFilter("op:/^copy/", columns)).toBe("/^copy/");
   expect(serverFilter("-/copy/ /fusion/", columns)).toBe("/fusion/");
+  expect(serverFilter('-"one two three" four', columns)).toBe("four");
   expect(serverFilter("/(/ x", columns)).toBe("");
   expect(serverFilter("count:/^1/ copy", columns)).toBe("copy");
   expect(serverFilter("async:/true/", columns)).toBe("");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { elsewhere, formatSteps, formatTool, parseSteps, parseTool, rangeArguments, timelineHref, toolHref } from "../src/model/toolurl";
+import { compareHref, elsewhere, formatSteps, formatTool, parseSteps, parseTool, rangeArguments, timelineHref, toolHref } from "../src/model/toolurl";
 import { tools } from "../src/model/tools";
 
 test("the address of a tool is read and written without loss", () => {
@@ -72,4 +72,10 @@ test("a part of the run that is none is left out", () => {
     expect(elsewhere(parseTool(`?run=r&${bad}`))).toBe("?run=r");
   expect(parseSteps("7")).toEqual({ first: 7, last: 7 });
   expect([formatSteps(9, 4), formatSteps(4, 4)]).toEqual(["4-9", "4"]);
+});
+
+test("Compare keeps to what a step is", () => {
+  expect(compareHref("/p/a/", "", "")).toBe("/p/a/compare");
+  expect(compareHref("/p/a/", "r 1", "?run=r+1&op=x")).toBe("/p/a/compare?a=r%201");
+  expect(compareHref("/p/a/", "r", "?step_marker=jit_f")).toBe("/p/a/compare?a=r&step_marker=jit_f");
 });

@@ -92,7 +92,7 @@ export function HeatMap({ s, onRow, onSpan, first = "name" }: {
     span.extend(at.peek()!.column);
   };
   if (m.rows === 0 || m.columns === 0) return <p class="none">No values.</p>;
-  const every = Math.max(1, Math.ceil(14 / row));
+  const every = Math.max(1, Math.ceil(len(14) / row));
   const here = at.value;
   const name = here ? s.names[rows[here.row]!]! : "";
   const value = here ? m.values[rows[here.row]! * m.columns + here.column]! : NaN;

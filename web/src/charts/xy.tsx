@@ -100,7 +100,7 @@ export function XyChart({ s, href, onSpan, pick, marks = [], height = HEIGHT }: 
         onPointerDown={(e) => span.down(e, nearest(e.clientX))}
         onPointerMove={(e) => span.extend((at.value = nearest(e.clientX)))} onPointerLeave={() => (at.value = -1)}
         onPointerUp={() => span.up()} onPointerCancel={() => span.cancel()}
-        onClick={(e) => (pick?.take && numericX ? takeAt(e.clientX) : pick?.point && at.peek() >= 0 ? pick.point(at.peek()) : here && !span.took() && open(here))}
+        onClick={(e) => (pick?.take && numericX ? takeAt(e.clientX) : pick?.point && points.length > 0 ? pick.point(nearest(e.clientX)) : here && !span.took() && open(here))}
       >
         <svg width={width.value} height={height} aria-hidden="true">
           {y.ticks.map((t) => (

@@ -5,6 +5,7 @@ import { px } from "./unit";
 export const HEADING = px(26);
 export const LANE = px(17); // a lane with its gap
 export const FLAT_LANE = 5;
+export const MORE = px(34); // room for what follows the last row
 const PAD = 5; // between lines
 const FLAT_MIN = px(22);
 const CURVE = px(44);

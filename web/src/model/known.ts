@@ -21,6 +21,7 @@ function read(): ReadonlySet<string> {
 }
 
 export const knownFindings = signal<ReadonlySet<string>>(read());
+let kept = true; // what is seen here is what is stored
 
 globalThis.addEventListener?.("storage", (e) => {
   if (e.key === KEY) knownFindings.value = read();
@@ -29,14 +30,13 @@ globalThis.addEventListener?.("storage", (e) => {
 export const isKnown = (known: ReadonlySet<string>, root: string, run: string, rule: string): boolean => known.has(name(root, run, rule));
 
 export function markKnown(root: string, run: string, rule: string, on: boolean): void {
-  const stored = read();
-  const next = new Set(stored.size > 0 ? stored : knownFindings.peek());
+  const next = new Set(kept ? read() : knownFindings.peek());
   next.delete(name(root, run, rule));
   if (on) next.add(name(root, run, rule));
   knownFindings.value = new Set([...next].slice(-MOST));
   try {
     globalThis.localStorage?.setItem(KEY, JSON.stringify([...knownFindings.value]));
   } catch {
-    // a browser that keeps nothing forgets it with the page
+    kept = false; // a browser that keeps nothing forgets it with the page
   }
 }

@@ -5,7 +5,7 @@ import { Pattern } from "./regex";
 import { findColumn } from "./tablemodel";
 
 export function serverFilter(q: string, columns: readonly Column[]): string {
-  const words = q.split(/\s+/).filter((w) => !w.startsWith("-"));
+  const words = q.replace(/-?(?:[\w.]+:)?"[^"]*"?/g, " ").split(/\s+/).filter((w) => !w.startsWith("-"));
   for (const w of words) {
     const [, name = "", pattern] = /^(?:([\w.]+):)?(\/.+\/)$/.exec(w) ?? [];
     if (!pattern || !isPattern(pattern.slice(1, -1))) continue;

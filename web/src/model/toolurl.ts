@@ -83,6 +83,13 @@ export function rangeQuery(s: Pick<ToolUrl, "range" | "steps"> & { marker?: stri
   return marker + (s.steps ? `&steps=${s.steps}` : s.range ? `&range=${s.range}` : "");
 }
 
+/** Compare, with the run on its first side; steps stay what they are. */
+export function compareHref(root: string, run: string, search: string): string {
+  const marker = new URLSearchParams(search).get("step_marker") ?? "";
+  const query = `${run && `&a=${encode(run)}`}${rangeQuery({ range: "", steps: "", marker })}`;
+  return `${root}compare${query && `?${query.slice(1)}`}`;
+}
+
 /** What a query may hold as it is; more readable than %2C and %3A. */
 export function encode(text: string): string {
   return encodeURIComponent(text).replace(/%(2C|3A|2F|40|3E|3C)/g, (c) => decodeURIComponent(c));

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { go, here } from "../model/location";
 import { cycleTheme } from "../model/theme";
-import { parseTool, toolHref } from "../model/toolurl";
+import { compareHref, parseTool, toolHref } from "../model/toolurl";
 import { TIMELINE, tools } from "../model/tools";
 import { Icon } from "../widgets/icon";
 import { Palette } from "./palette";
@@ -20,7 +20,7 @@ function goByKey(key: string): boolean {
   if (key === "a") return go(root), true;
   if (key === "l") return go(`${root}captures`), true;
   if (key === "d") return go(`${root}admin`), true;
-  if (key === "v") return go(`${root}compare${run ? `?a=${encodeURIComponent(run)}` : ""}`), true;
+  if (key === "v") return go(compareHref(root, run, search)), true;
   const tool = tools.find((t) => t.key === key);
   if (!tool || !run) return false;
   go(toolHref(root, tool.id, parseTool(search)));

@@ -7,7 +7,7 @@ import type { Runs } from "../api/types";
 import { go, here } from "../model/location";
 import { cycleTheme } from "../model/theme";
 import { opColumns, opOf, type OpId } from "../model/ops";
-import { elsewhere, parseTool, toolHref } from "../model/toolurl";
+import { compareHref, elsewhere, parseTool, toolHref } from "../model/toolurl";
 import { tools } from "../model/tools";
 import { Icon, type IconName } from "../widgets/icon";
 import { currentRun } from "./rail";
@@ -37,7 +37,7 @@ function staticCommands(): Command[] {
     : [];
   list.push(
     { label: "All runs", hint: "", icon: "runs", act: () => go(root) },
-    { label: "Compare two runs", hint: "", icon: "compare", act: () => go(`${root}compare${run ? `?a=${encodeURIComponent(run)}` : ""}`) },
+    { label: "Compare two runs", hint: "", icon: "compare", act: () => go(compareHref(root, run, search)) },
     { label: "Captures", hint: "How profiles come here", icon: "camera", act: () => go(`${root}captures`) },
     { label: "Admin", hint: "How this instance does", icon: "admin", act: () => go(`${root}admin`) },
     { label: "Open a file", hint: "Upload a profile from this machine", icon: "upload", act: chooseFile },

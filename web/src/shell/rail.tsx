@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { here } from "../model/location";
 import { runTitle } from "../model/runname";
-import { parseTool, toolHref } from "../model/toolurl";
+import { compareHref, parseTool, toolHref } from "../model/toolurl";
 import { TIMELINE, tools, type Tool } from "../model/tools";
 import { Icon, type IconName } from "../widgets/icon";
 import { drawer } from "./drawer";
@@ -54,7 +54,7 @@ export function Rail() {
       </button>
       <div class="rail-items">
         <Item href={root} icon="runs" label="Runs" here={page === ""} hint="All runs (G A)" />
-        <Item href={`${root}compare${run ? `?a=${encodeURIComponent(run)}` : ""}`} icon="compare" label="Compare" here={page === "compare"} hint="Compare two runs (G V)" />
+        <Item href={compareHref(root, run, search)} icon="compare" label="Compare" here={page === "compare"} hint="Compare two runs (G V)" />
         <Item href={`${root}captures`} icon="camera" label="Captures" here={page === "captures"} hint="How profiles come here (G L)" />
         <Item href={`${root}admin`} icon="admin" label="Admin" here={page === "admin"} hint="How this instance does (G D)" />
         <Pinned root={root} run={run} page={page} />

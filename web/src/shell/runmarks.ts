@@ -13,6 +13,7 @@ function stored(): RunMark[] {
 }
 
 const marks = signal<readonly RunMark[]>(stored());
+let kept = true; // what is seen here is what is stored
 
 // What other tabs write is seen here, and kept: each change is made to what is stored now.
 globalThis.addEventListener?.("storage", (e) => {
@@ -25,11 +26,10 @@ export function marksOf(root: string): Map<string, RunMark> {
 }
 
 export function mark(root: string, run: string, change: Partial<Pick<RunMark, "labels" | "note" | "hidden">>): void {
-  const now = stored();
-  marks.value = withMark(now.length > 0 ? now : marks.peek(), root, run, change);
+  marks.value = withMark(kept ? stored() : marks.peek(), root, run, change);
   try {
     localStorage.setItem(KEY, JSON.stringify(marks.peek()));
   } catch {
-    // for as long as the page lives
+    kept = false; // for as long as the page lives
   }
 }

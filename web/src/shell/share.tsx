@@ -16,19 +16,23 @@ const MINUTES: [number, string][] = [[60, "1 hour"], [1440, "1 day"], [10080, "7
 
 const told: Record<Audience, string> = { members: "members of the project", domain: "a mail domain", anyone: "anyone who has it" };
 
-// The run whose dialog is open. A page that arrives brings a bar of its own: what was opened in the one
-// before stays open.
+// The page and run whose dialog is open: a page that arrives late brings a bar of its own, and what was
+// opened in the one before stays open. It ends with its page, which no event of the dialog tells.
 const shared = signal("");
 
 export function ShareButton() {
   const run = currentRun();
+  const view = run && `${here.value.page} ${run}`;
+  useEffect(() => {
+    if (shared.peek() !== view) shared.value = "";
+  }, [view]);
   if (!run) return null;
   return (
     <>
-      <button type="button" class="tool" title="Share this view" aria-label="Share this view" onClick={() => (shared.value = run)}>
+      <button type="button" class="tool" title="Share this view" aria-label="Share this view" onClick={() => (shared.value = view)}>
         <Icon name="share" />
       </button>
-      {shared.value === run && <Share run={run} close={() => (shared.value = "")} />}
+      {shared.value === view && <Share run={run} close={() => (shared.value = "")} />}
     </>
   );
 }

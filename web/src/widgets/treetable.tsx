@@ -69,7 +69,7 @@ export function TreeTable(p: TreeProps) {
     else return;
     e.preventDefault();
   };
-  const widthOf = (i: number): number => (isNumeric(tree.columns[i]!) ? Math.min(150, Math.max(92, tree.columns[i]!.label.length * 7 + 34)) : 170);
+  const widthOf = (i: number): number => (isNumeric(tree.columns[i]!) ? px(Math.min(150, Math.max(92, tree.columns[i]!.label.length * 7 + 34))) : px(170));
   if (rows.length === 0) return <p class="none">{tree.nodes.length === 0 ? "The tree is empty." : "Nothing matches."}</p>;
   const head = (label: string, id: string, numeric: boolean, hint: string) => {
     const order = p.sort?.column === id ? (p.sort.descending ? "descending" : "ascending") : "none";
@@ -109,7 +109,7 @@ export function TreeTable(p: TreeProps) {
                 aria-selected={p.isChosen?.(i) ?? false} class={`can ${p.isChosen?.(i) ? "chosen" : ""} ${from + n === cursor.value ? "cursor" : ""}`}
                 onClick={(e) => !(e.target as Element).closest("a,button") && (has ? toggle(i) : p.isOp(i) && p.onChoose?.(i))}
               >
-                <td class="tree-name" title={node.name} style={{ paddingLeft: `${8 + Math.min(family.depth[i]!, 24) * 16}px` }}>
+                <td class="tree-name" title={node.name} style={{ paddingLeft: `${8 + Math.min(family.depth[i]!, 24) * px(16)}px` }}>
                   {has
                     ? <button type="button" class="twist" tabIndex={-1} aria-label={isOpen(i) ? `Close ${node.name}` : `Open ${node.name}`} onClick={() => toggle(i)}><Icon name={isOpen(i) ? "down" : "right"} /></button>
                     : <span class="twist" />}

@@ -9,7 +9,7 @@ import { plural } from "../../model/format";
 import { basisOf, bufferTable, buffersOf, checkWorkload, findingPairs, matchOps, opsOf, pairTable, partsByOp, partsOf, type Basis, type Op, type Pair, type Part } from "../../model/compare";
 import { go, here } from "../../model/location";
 import { formatSort, markdownText, parseSort } from "../../model/tablemodel";
-import { encode, parseTool, timelineHref } from "../../model/toolurl";
+import { encode, parseTool, rangeQuery, timelineHref } from "../../model/toolurl";
 import { asNumber, exact, show, signed } from "../../model/units";
 import { dialog } from "../../shell/dialogs";
 import { Copy } from "../../widgets/copy";
@@ -52,7 +52,7 @@ export function ComparePage() {
       <main class="page broad tool-page">
         <header class="tool-head">
           <h1>Compare</h1>
-          <p>What changed between two runs, and do the ops explain it?{a && b && <> <a href={`${root}trace?run=${encode(a)}&with=${encode(`@0@${encode(b)}`)}`}>Both timelines</a></>}</p>
+          <p>What changed between two runs, and do the ops explain it?{a && b && <> <a href={`${root}trace?run=${encode(a)}&with=${encode(`@0@${encode(b)}`)}${markerQuery(stepsOf(p))}`}>Both timelines</a></>}</p>
         </header>
         <Pickers a={a} b={b} runs={runs.value} />
         {a && b
@@ -90,6 +90,11 @@ function Pickers({ a, b, runs }: { a: string; b: string; runs: readonly string[]
 function stepsOf(search: URLSearchParams): Record<string, string> {
   const marker = search.get("step_marker");
   return marker ? { step_marker: marker } : {};
+}
+
+/** The same, for an address that leads on. */
+function markerQuery(marker: Record<string, string>): string {
+  return rangeQuery({ range: "", steps: "", marker: marker["step_marker"] ?? "" });
 }
 
 function Both({ api, a, b, search }: { api: Api; a: string; b: string; search: URLSearchParams }) {
@@ -242,7 +247,7 @@ function Findings({ a, b, marker }: { a: string; b: string; marker: Record<strin
   const list = useMemo(() => (ra && rb ? findingPairs(ra, rb) : []), [ra, rb]);
   if (list.length === 0) return null;
   const cell = (run: string, v: number) =>
-    Number.isNaN(v) ? <span class="ago">not found</span> : <a href={`${root}smart_suggestion?run=${encode(run)}`}>{show(v, "fraction")}</a>;
+    Number.isNaN(v) ? <span class="ago">not found</span> : <a href={`${root}smart_suggestion?run=${encode(run)}${markerQuery(marker)}`}>{show(v, "fraction")}</a>;
   return (
     <section class="panel" aria-label="Findings">
       <div class="panel-head"><h2>Findings</h2><output class="table-count">share of the devices' time{list.some((f) => f.of) && ", or of a peak where it says so"}, as rules measure it</output></div>
@@ -337,12 +342,12 @@ function Pairs({ table, pairs, a, b, search }: { table: ReturnType<typeof pairTa
   const usual = QUIET.filter((id) => table.rows.some((r) => r[at(id)] !== null));
   const changed = new Set(search.get("cols")?.split(",").filter(Boolean) ?? usual);
   const open = (run: string, op: Cell | undefined, program: Cell | undefined): string =>
-    `${root}hlo_stats?run=${encode(run)}&op=${encode(String(op ?? ""))}${program ? `&program=${encode(String(program))}` : ""}`;
+    `${root}hlo_stats?run=${encode(run)}&op=${encode(String(op ?? ""))}${program ? `&program=${encode(String(program))}` : ""}${markerQuery(stepsOf(search))}`;
   /** By name and program: rows are ordered anew and filtered. */
   const op = (side: "a" | "b", name: Cell | undefined, program: Cell | undefined): Op | null =>
     pairs.find((p) => p[side]?.name === name && (!program || p[side]?.program === program))?.[side] ?? null;
   const happens = (run: string, o: Op | null): string =>
-    o?.at ? timelineHref(root, parseTool(`?run=${encodeURIComponent(run)}`), { op: o.name, program: o.program, begin: o.at.begin, duration: o.at.duration, ...(o.at.host ? { host: o.at.host } : {}) }) : "";
+    o?.at ? timelineHref(root, parseTool(`?run=${encodeURIComponent(run)}${markerQuery(stepsOf(search))}`), { op: o.name, program: o.program, begin: o.at.begin, duration: o.at.duration, ...(o.at.host ? { host: o.at.host } : {}) }) : "";
   return (
     <DataTable
       table={{ ...table, title: `Ops: ${plural(table.rows.length, "pair")}` }} q={search.get("q") ?? ""} onFilter={(q) => write({ q })}

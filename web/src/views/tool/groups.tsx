@@ -57,6 +57,6 @@ export function IdleSwitch({ s }: Pick<PartProps, "s">) {
 
 /** Of each node of the tree the children that make up most of it. */
 export function TopSwitch({ s }: Pick<PartProps, "s">) {
-  const percent = /^\d{1,2}$/.test(s.args["most"] ?? "") ? s.args["most"]! : "90";
+  const percent = /^[1-9]\d?$/.test(s.args["most"] ?? "") ? s.args["most"]! : "90";
   return <Switch s={s} name="most" label="Nodes of the tree" off="All nodes" on={`Top ${percent} %`} value={percent} />;
 }

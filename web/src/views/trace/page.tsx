@@ -169,9 +169,9 @@ function showHost(trace: Trace, host: string, at: bigint): void {
   const v = trace.view.peek();
   const t0 = at - BigInt(Math.round(v.span / 2));
   if (host === trace.who.host) return trace.goTo({ at, note: "" });
-  const { q, marks, measured } = trace.url();
+  const { q, marks, measured, off, tips } = trace.url();
   const t = trace.chosen.peek() && { t0, t1: t0 + BigInt(Math.round(v.span)) };
-  go(`${trace.api.root}trace${formatTrace({ ...emptyTrace, run: trace.who.run, host, t, q, marks, measured, strip: true })}${handedOn()}`);
+  go(`${trace.api.root}trace${formatTrace({ ...emptyTrace, run: trace.who.run, host, t, q, marks, measured, off, tips, strip: true })}${handedOn()}`);
 }
 
 /** A time on a host, with some air around it. */

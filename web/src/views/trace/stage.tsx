@@ -6,7 +6,7 @@ import type { Scene } from "../../draw/scene";
 import { RULER } from "../../draw/timeline";
 import { readTheme } from "../../draw/theme";
 import { layoutRuler } from "../../layout/ruler";
-import { px } from "../../layout/unit";
+import { MORE } from "../../layout/rows";
 import { dark, palette } from "../../model/theme";
 import type { Area } from "../../model/url";
 import { linesOf } from "./area";
@@ -14,8 +14,6 @@ import { Labels } from "./labels";
 import { listenPointer, type Pointer } from "./pointer";
 import { Tip } from "./tip";
 import type { Trace } from "./trace";
-
-const MORE = px(34); // room for what follows the last row
 
 function areaScene(a: Area | null): Scene["area"] {
   return a && { t0: a.t0, t1: a.t1, lines: linesOf(a) };

@@ -26,13 +26,14 @@ export function TipsPanel({ trace, go }: { trace: Trace; go: Go }) {
   const steps = useMemo(() => (pod.report.value ? stepsOf(pod.report.value) : []), [pod.report.value]);
   if (suggested.problem.value) return <ProblemPanel small problem={suggested.problem.value} retry={suggested.retry} />;
   if (!tips) return <div class="strip-wait"><Loading what="Asking what the reports know…" /></div>;
-  const page = (tool: string): string => `${trace.api.root}${tool}?run=${encodeURIComponent(trace.who.run)}`;
+  const page = (tool: string): string => `${trace.api.root}${tool}?run=${encodeURIComponent(trace.who.run)}${marker ? `&step_marker=${encodeURIComponent(marker)}` : ""}`;
   const why = pod.problem.value ? pod.problem.value.message : pod.report.value?.verdict ?? "";
   return (
     <section class="strip tips" aria-label="Suggestions and steps">
       <div class="strip-words">
         <a href={page("smart_suggestion")}>{plural(tips.length, "suggestion")}</a>
-        <a href={page("pod_viewer")} title={why}>{steps.length ? "Steps" : pod.busy.value ? "Steps…" : "No steps"}</a>
+        <a href={page("pod_viewer")} title={why}>{steps.length ? "Steps" : pod.busy.value ? "Steps…" : pod.problem.value ? "Steps: failed" : "No steps"}</a>
+        {pod.problem.value && <button type="button" class="link" onClick={pod.retry}>Try again</button>}
       </div>
       <div class="tips-lanes">
         <TipLane trace={trace} tips={tips} href={page("smart_suggestion")} go={go} />

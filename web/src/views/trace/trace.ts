@@ -7,7 +7,7 @@ import { idAt, indexOfId, type Lane } from "../../api/window";
 import type { Scene, SceneBox, SceneRow } from "../../draw/scene";
 import { hitLane } from "../../layout/rects";
 import { layoutRuler } from "../../layout/ruler";
-import { foldedByDefault, laneAt, laneTop, layoutRows, visibleRows, type Row, type Rows } from "../../layout/rows";
+import { foldedByDefault, laneAt, laneTop, layoutRows, MORE, visibleRows, type Row, type Rows } from "../../layout/rows";
 import type { Category } from "../../model/colour";
 import { Names, type Name } from "../../model/names";
 import { parseLasting, parseQuery, type Lasting } from "../../model/query";
@@ -402,7 +402,7 @@ export class Trace {
   }
 
   scrollBy(dy: number): void {
-    const more = this.tracks.peek()?.next == null ? 0 : 34;
+    const more = this.tracks.peek()?.next == null ? 0 : MORE;
     const max = Math.max(0, this.rows.peek().height + more - this.size.peek().height);
     this.scrollTop.value = Math.round(Math.min(max, Math.max(0, this.scrollTop.peek() + dy)));
   }
