@@ -269,9 +269,9 @@ static bool by_repetition(struct inf_host *h, struct vec *runs)
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t *v = b[k].votes;
         uint32_t all = v[INFERENCE_OTHER] + v[INFERENCE_DECODE] + v[INFERENCE_PREFILL];
-        for (uint8_t phase = INFERENCE_DECODE; phase < INFERENCE_PHASES; phase++)
+        for (int phase = INFERENCE_DECODE; phase < INFERENCE_PHASES; phase++)
             if (2 * (uint64_t)v[phase] > all) {
-                of[k].phase = phase;
+                of[k].phase = (uint8_t)phase;
                 of[k].rule = INFERENCE_BY_REPETITION;
             }
     }
