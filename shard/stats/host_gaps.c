@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "shard/stats/name_words.h"
 #include "shard/stats/steps_int.h"
 
 #define EVENTS_MAX ((size_t)1 << 20) /* of a thread in a gap; later ones are not looked at */
@@ -38,74 +39,19 @@ struct open {
 
 /* --- kinds --- */
 
-static bool is_upper(uint8_t c)
-{
-    return c >= 'A' && c <= 'Z';
-}
-
-static bool is_lower(uint8_t c)
-{
-    return c >= 'a' && c <= 'z';
-}
-
-/* Letters; where names are in CamelCase each part is a word. false: there are no more. */
-static bool next_word(struct xp_span name, size_t *at, struct xp_span *word)
-{
-    const uint8_t *p = name.p;
-    size_t i = *at;
-    while (i < name.n && !is_upper(p[i]) && !is_lower(p[i]))
-        i++;
-    size_t begin = i;
-    while (i < name.n && (is_upper(p[i]) || is_lower(p[i]))) {
-        bool starts = is_upper(p[i]) &&
-                      (is_lower(p[i - (i > begin)]) || (i + 1 < name.n && is_lower(p[i + 1])));
-        if (i > begin && starts)
-            break;
-        i++;
-    }
-    *at = i;
-    *word = xp_span_of(p + begin, i - begin);
-    return i > begin;
-}
-
-static bool is_word(struct xp_span word, const char *what)
-{
-    return word.n == strlen(what) && strncasecmp((const char *)word.p, what, word.n) == 0;
-}
-
-static bool is_any(struct xp_span word, const char *const *of, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (is_word(word, of[i]))
-            return true;
-    return false;
-}
-
-/* Whether it is Block of BlockUntil, BlockHost, block_until, or all that stands behind ::, for
- * blocks are read and computed, too; at: where the word ends. */
-static bool is_block(struct xp_span name, struct xp_span word, size_t at)
-{
-    size_t begin = at - word.n;
-    if (!is_word(word, "block"))
-        return false;
-    if (at == name.n)
-        return begin >= 2 && name.p[begin - 1] == ':' && name.p[begin - 2] == ':';
-    at += name.p[at] == '_';
-    size_t next = at;
-    return next_word(name, &next, &word) && next - word.n == at &&
-           (is_word(word, "until") || is_word(word, "host"));
-}
-
+/* Blocks are read and computed, too: as a word Block says that a thread waits only before Until or
+ * Host, or as all that stands behind ::. */
 static bool says_wait(struct xp_span name)
 {
-    static const char *const waits[] = {"wait",    "waiting",   "waits",  "await",
-                                        "sleep",   "nanosleep", "usleep", "sleeping",
-                                        "acquire", "idle",      "idling", "blocking"};
-    struct xp_span word;
-    for (size_t at = 0; next_word(name, &at, &word);)
-        if (is_any(word, waits, sizeof waits / sizeof *waits) || is_block(name, word, at))
-            return true;
-    return false;
+    static const char *const waits[] = {"wait",       "waiting",     "waits",     "await",
+                                        "sleep",      "nanosleep",   "usleep",    "sleeping",
+                                        "acquire",    "idle",        "idling",    "blocking",
+                                        "blockuntil", "block_until", "blockhost", "block_host"};
+    static const char block[] = "::block";
+    size_t n = sizeof block - 1;
+    if (name_has_any(name, waits, sizeof waits / sizeof *waits))
+        return true;
+    return name.n >= n && strncasecmp((const char *)name.p + name.n - n, block, n) == 0;
 }
 
 static uint8_t kind_of(struct xp_span name, struct xp_span step)

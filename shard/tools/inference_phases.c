@@ -17,8 +17,8 @@
  * Else neither is known. */
 #include <stdlib.h>
 
+#include "shard/stats/name_words.h"
 #include "shard/tools/inference_int.h"
-#include "shard/tools/name_words.h"
 
 #define REPEATS 3
 

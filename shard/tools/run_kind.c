@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "shard/derive/framework_op.h"
-#include "shard/tools/name_words.h"
+#include "shard/stats/name_words.h"
 #include "shard/tools/op_layer.h"
 
 static bool says_training(struct xp_span name)

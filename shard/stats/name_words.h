@@ -1,4 +1,5 @@
-/* shard/tools/name_words.h - words of a program's name, which may say what it is for.
+/* shard/stats/name_words.h - words of the name of a program or an event, which may say what it is
+ * for.
  *
  * A word is a run of letters, whatever their case: "jit_prefill(17)" has jit and prefill. Where
  * names are in CamelCase each part is one: "TrainStep" has train and step, "XLADecode" xla and

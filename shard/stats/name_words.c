@@ -1,4 +1,4 @@
-#include "shard/tools/name_words.h"
+#include "shard/stats/name_words.h"
 
 #include <strings.h>
 
