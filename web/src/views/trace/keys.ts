@@ -1,6 +1,7 @@
 // Keys of the timeline. A held key moves smoothly; a tap moves a step.
 import { cycleTheme } from "../../model/theme";
 import { isTyping } from "../../shell/typing";
+import { rowAt } from "./picture";
 import type { Trace } from "./trace";
 
 export const help: { keys: string; what: string }[][] = [
@@ -60,7 +61,7 @@ export interface KeyTargets {
 function discrete({ trace, focusSearch, toggleHelp, pointer, pointerShare }: KeyTargets): Record<string, () => void> {
   const onRow = (act: (line: number) => void) => (): void => {
     const p = pointer();
-    const line = (p && trace().rowAt(p.y)?.line?.line) ?? trace().event.mark.peek()?.line;
+    const line = (p && rowAt(trace(), p.y)?.line?.line) ?? trace().event.mark.peek()?.line;
     if (line === undefined) trace().say("Point at a row, or choose an event on it.");
     else act(line);
   };

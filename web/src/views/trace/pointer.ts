@@ -3,6 +3,7 @@ import { RULER } from "../../draw/timeline";
 import { linesBetween } from "../../layout/rows";
 import type { Area } from "../../model/url";
 import type { View } from "../../model/view";
+import { hitAt, pointAt, snap } from "./picture";
 import type { Mode, Trace } from "./trace";
 
 const CLICK = 4; // px of travel that still is a click
@@ -50,7 +51,7 @@ export function listenPointer(canvas: HTMLCanvasElement, trace: Trace, at: (p: P
     canvas.setPointerCapture(e.pointerId);
     const mode = trace.mode.peek();
     const what = e.button === 1 ? "pan" : e.shiftKey ? "select" : p.y < 0 && mode === "pan" ? "zoom" : mode;
-    const from = what === "measure" ? trace.snap(p.x, p.y) : 0n;
+    const from = what === "measure" ? snap(trace, p.x, p.y) : 0n;
     drag = { id: e.pointerId, ...p, view: trace.view.peek(), top: trace.scrollTop.peek(), what, moved: false, from };
     e.preventDefault();
     canvas.focus({ preventScroll: true });
@@ -75,8 +76,8 @@ export function listenPointer(canvas: HTMLCanvasElement, trace: Trace, at: (p: P
       return;
     }
     if (!drag || drag.id !== e.pointerId) {
-      trace.hover.value = p.y < 0 ? null : trace.hitAt(p.x, p.y);
-      trace.point.value = p.y < 0 ? null : trace.pointAt(p.x, p.y);
+      trace.hover.value = p.y < 0 ? null : hitAt(trace, p.x, p.y);
+      trace.point.value = p.y < 0 ? null : pointAt(trace, p.x, p.y);
       return;
     }
     if (!drag.moved && Math.hypot(p.x - drag.x, p.y - drag.y) < CLICK) return;
@@ -87,7 +88,7 @@ export function listenPointer(canvas: HTMLCanvasElement, trace: Trace, at: (p: P
       trace.show({ t0: drag.view.t0 + BigInt(Math.round(ps)), span: drag.view.span });
       trace.scrollBy(drag.top + drag.y - p.y - trace.scrollTop.peek());
     } else if (drag.what === "measure") {
-      trace.measure(drag.from, trace.snap(p.x, p.y));
+      trace.measure(drag.from, snap(trace, p.x, p.y));
     } else {
       trace.dragging.value = areaOf(p, drag);
     }
@@ -107,7 +108,7 @@ export function listenPointer(canvas: HTMLCanvasElement, trace: Trace, at: (p: P
   };
 
   const click = (p: Pointer): void => {
-    const hit = p.y < 0 ? null : trace.hitAt(p.x, p.y);
+    const hit = p.y < 0 ? null : hitAt(trace, p.x, p.y);
     if (hit) trace.choose(hit);
     else if (trace.event.id.peek()) trace.deselect();
     else if (trace.measuredHere()) trace.measure(0n, 0n);
@@ -122,7 +123,7 @@ export function listenPointer(canvas: HTMLCanvasElement, trace: Trace, at: (p: P
 
   const doubleClick = (e: MouseEvent): void => {
     const p = where(e);
-    const hit = p.y < 0 ? null : trace.hitAt(p.x, p.y);
+    const hit = p.y < 0 ? null : hitAt(trace, p.x, p.y);
     if (hit) trace.fit();
   };
 

@@ -11,6 +11,7 @@ import { dark, palette } from "../../model/theme";
 import type { Area } from "../../model/url";
 import { linesOf } from "./area";
 import { Labels } from "./labels";
+import { arrows, boxOf, sceneRows } from "./picture";
 import { listenPointer, type Pointer } from "./pointer";
 import { Tip } from "./tip";
 import type { Trace } from "./trace";
@@ -57,13 +58,13 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
       const drawn = painter.draw({
         view, ...size, height: size.height + RULER, theme,
         scrollTop: trace.scrollTop.peek(),
-        rows: trace.sceneRows(),
+        rows: sceneRows(trace),
         ruler: layoutRuler(view, size.width),
         session: trace.session.peek(),
-        selected: trace.boxOf(trace.event.mark.peek()),
-        hovered: trace.boxOf(trace.hover.peek()?.mark ?? null),
+        selected: boxOf(trace, trace.event.mark.peek()),
+        hovered: boxOf(trace, trace.hover.peek()?.mark ?? null),
         area: areaScene(trace.dragging.peek() ?? trace.sum.area.peek()),
-        arrows: trace.arrows(),
+        arrows: arrows(trace),
         measured: trace.measuredHere(),
         marks: trace.marksHere(),
         cursorX: cursor.peek()?.x ?? null,

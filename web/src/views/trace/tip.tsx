@@ -6,7 +6,8 @@ import { duration, exactNs, percent, plural, timestamp } from "../../model/forma
 import { plain } from "../../model/units";
 import { curveValue } from "./curves";
 import type { Pointer } from "./pointer";
-import type { Hover, Trace } from "./trace";
+import type { Hover } from "./picture";
+import type { Trace } from "./trace";
 
 const OFF = 14;
 

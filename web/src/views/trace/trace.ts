@@ -3,13 +3,10 @@ import { batch, computed, effect, signal, type ReadonlySignal } from "@preact/si
 import { asProblem, isAbort, type Api } from "../../api/client";
 import { big, type Int } from "../../api/json";
 import type { Hit, Run } from "../../api/types";
-import { idAt, indexOfId, type Lane } from "../../api/window";
-import type { Scene, SceneBox, SceneRow } from "../../draw/scene";
-import { hitLane } from "../../layout/rects";
 import { layoutRuler } from "../../layout/ruler";
-import { foldedByDefault, laneAt, laneTop, layoutRows, MORE, visibleRows, type Row, type Rows } from "../../layout/rows";
+import { foldedByDefault, laneTop, layoutRows, MORE, visibleRows, type Row, type Rows } from "../../layout/rows";
 import type { Category } from "../../model/colour";
-import { Names, type Name } from "../../model/names";
+import { Names } from "../../model/names";
 import { parseLasting, parseQuery, type Lasting } from "../../model/query";
 import { Slabs, type Slab } from "../../model/slabs";
 import { timestamp } from "../../model/format";
@@ -21,10 +18,11 @@ import {
   clampView, deeper, endOf, fitView, panView, revealView, sameView, shiftRange, shiftView, timeAt, unionOf, wholeView, zoomView,
   type Range, type View,
 } from "../../model/view";
-import { Curves, valueAt } from "./curves";
+import { Curves } from "./curves";
 import { AreaSum, sameArea } from "./area";
 import { Chosen, type Mark } from "./chosen";
 import { Fetcher, type LineFacts } from "./fetcher";
+import { firstInView, nearest, type CurvePoint, type Hover } from "./picture";
 import { Search } from "./search";
 import { TracksLoader } from "./tracks";
 
@@ -33,15 +31,6 @@ const FINEST = 1.5; // rectangles a CSS pixel: finer than that nobody sees, but 
 
 export type Mode = "pan" | "select" | "zoom" | "measure";
 export type Tab = "details" | "area" | "hits" | "marks" | "rows" | "curves";
-
-/** A rectangle under the pointer. */
-export interface Hover {
-  mark: Mark;
-  name: Name;
-  count: number;
-  busy: number;
-  row: Row;
-}
 
 export class Trace {
   readonly loader: TracksLoader;
@@ -76,7 +65,7 @@ export class Trace {
   readonly shift = signal(0n);
   readonly hover = signal<Hover | null>(null);
   /** The value of a curve under the pointer. */
-  readonly point = signal<{ row: Row; at: bigint; v: number } | null>(null);
+  readonly point = signal<CurvePoint | null>(null);
   readonly said = signal(""); // short message for eyes and screen readers
 
   readonly dragging = signal<Area | null>(null); // while the mouse is down
@@ -482,20 +471,6 @@ export class Trace {
     this.scrollBy(0);
   }
 
-  /** The row at a height of what is in sight. */
-  rowAt(y: number): Row | undefined {
-    const at = y + this.scrollTop.peek();
-    const rows = this.inSight.peek(); // pinned ones lie over the others and come last
-    for (let i = rows.length - 1; i >= 0; i--) if (at >= rows[i]!.y && at < rows[i]!.y + rows[i]!.h) return rows[i];
-    return undefined;
-  }
-
-  /** Where a line is drawn now. */
-  rowOf(line: number): Row | undefined {
-    const row = this.rows.peek().byLine.get(line);
-    return row?.pinned ? { ...row, y: row.y + this.scrollTop.peek() } : row;
-  }
-
   togglePin(line: number): void {
     this.step = true;
     const was = this.pins.peek();
@@ -569,19 +544,6 @@ export class Trace {
 
   // --- measuring ---
 
-  /** The time at x, or that of an event's end close to it. */
-  snap(x: number, y: number): bigint {
-    const { width } = this.size.peek();
-    const v = this.view.peek();
-    const t = timeAt(v, x, width);
-    const hit = this.hitAt(x, y);
-    if (!hit || hit.count > 1) return t;
-    const near = (v.span / Math.max(1, width)) * 6;
-    const far = (a: bigint): number => Math.abs(Number(a - t));
-    const edge = far(hit.mark.begin) < far(hit.mark.end) ? hit.mark.begin : hit.mark.end;
-    return far(edge) <= near ? edge : t;
-  }
-
   measure(a: bigint, b: bigint): void {
     if (this.lead) return this.lead.measure(a - this.shift.peek(), b - this.shift.peek());
     this.measured.value = a === b ? null : a < b ? { t0: a, t1: b } : { t0: b, t1: a };
@@ -609,15 +571,6 @@ export class Trace {
     void this.curves.offer(line, this.view.peek());
   }
 
-  /** The curve's value under the pointer. */
-  pointAt(x: number, y: number): { row: Row; at: bigint; v: number } | null {
-    const row = this.rowAt(y);
-    const s = row?.curve && this.curves.series(row.line!.line, row.curve.stat, row.curve.series);
-    if (!row || !s) return null;
-    const i = valueAt(s, timeAt(this.view.peek(), x, this.size.peek().width));
-    return i < 0 ? null : { row, at: s.t0 + BigInt(s.t[i]!), v: s.v[i]! };
-  }
-
   toggleFlat(line: number): void {
     this.step = true;
     this.flat.value = toggled(this.flat.peek(), line);
@@ -631,50 +584,6 @@ export class Trace {
       if (foldedByDefault(plane) !== fold) next.add(plane.plane);
     this.folded.value = next;
     this.scrollBy(0);
-  }
-
-  // --- finding rectangles in what is loaded ---
-
-  hitAt(x: number, y: number): Hover | null {
-    const { width } = this.size.peek();
-    const v = this.view.peek();
-    const row = this.rowAt(y);
-    if (!row?.line || row.curve) return null;
-    const slab = this.slabOf(row.line.line);
-    const lane = slab?.lanes.find((l) => l.lane === laneAt(row, y + this.scrollTop.peek()));
-    if (!slab || !lane) return null;
-    const t = (x / width) * v.span + Number(v.t0 - slab.t0);
-    const i = hitLane(lane, t, (3 / width) * v.span);
-    return i < 0 ? null : hoverOf(row, slab, lane, i);
-  }
-
-  private rectOf(line: number, id: string): Hover | null {
-    const row = this.rows.peek().byLine.get(line);
-    if (!row) return null;
-    for (const slab of this.slabs.all(line))
-      for (const lane of slab.lanes) {
-        const i = indexOfId(lane, id);
-        if (i >= 0) return hoverOf(row, slab, lane, i);
-      }
-    return null;
-  }
-
-  /** The first rectangle at or after the left edge, on the first row in sight that has one. */
-  private firstInView(): Hover | null {
-    const v = this.view.peek();
-    for (const row of this.inSight.peek()) {
-      const found = row.line && this.nearest(row, v.t0 > this.session.peek().t0 ? v.t0 : this.session.peek().t0);
-      if (found) return found;
-    }
-    return null;
-  }
-
-  private nearest(row: Row, t: bigint): Hover | null {
-    const slab = row.line && !row.curve && this.slabOf(row.line.line);
-    const lane = slab ? slab.lanes[0] : undefined;
-    if (!slab || !lane) return null;
-    const i = hitLane(lane, Number(t - slab.t0), Infinity);
-    return i < 0 ? null : hoverOf(row, slab, lane, i);
   }
 
   // --- choosing an event ---
@@ -724,7 +633,7 @@ export class Trace {
   /** `.` and `,` */
   async neighbour(dir: 1 | -1): Promise<void> {
     if (this.event.id.peek() === "") {
-      const first = this.firstInView();
+      const first = firstInView(this);
       if (first) this.choose(first);
       return;
     }
@@ -747,7 +656,7 @@ export class Trace {
     const rows = [...pinned, ...others];
     const from = rows.findIndex((r) => r.line?.line === m.line);
     for (let i = from + dir; i >= 0 && i < rows.length; i += dir) {
-      const found = this.nearest(rows[i]!, m.begin);
+      const found = nearest(this, rows[i]!, m.begin);
       if (!found) continue;
       this.choose(found);
       this.scrollToLine(found.mark.line, found.mark.lane);
@@ -766,41 +675,6 @@ export class Trace {
   marksHere(): readonly Bookmark[] {
     const by = this.shift.value;
     return this.lead ? this.lead.marks.value.map((m) => ({ ...m, at: m.at + by })) : this.marks.value;
-  }
-
-  /** The rows in sight, each with the best there is to draw in it. */
-  sceneRows(): SceneRow[] {
-    return this.inSight.peek().map((r) => ({
-      y: r.y, h: r.h, laneH: r.laneH, line: r.line?.line ?? -1, pinned: !!r.pinned,
-      slab: (r.line && !r.curve && this.slabOf(r.line.line)?.id) || 0,
-      curve: r.curve && this.curves.series(r.line!.line, r.curve.stat, r.curve.series),
-    }));
-  }
-
-  /** Where an event is drawn, whether or not it is in a slab. */
-  boxOf(m: Mark | null): SceneBox | null {
-    const row = m && this.rowOf(m.line);
-    return row ? { begin: m.begin, end: m.end, y: laneTop(row, m.lane), h: row.laneH - 1 } : null;
-  }
-
-  /** Flows of the chosen event, as far as their rows are shown. */
-  arrows(): Scene["arrows"] {
-    const m = this.event.mark.peek();
-    const own = this.boxOf(m);
-    if (!m || !own) return [];
-    const here = own.y + own.h / 2;
-    return (this.event.details.peek()?.flows ?? []).flatMap((f) => {
-      const row = this.rowOf(f.line);
-      if (!row) return [];
-      const id = f.ids[0];
-      const lane = (id !== undefined && this.rectOf(f.line, String(id))?.mark.lane) || 0;
-      const there = laneTop(row, lane) + (row.laneH - 1) / 2;
-      const at = big(f.begin_ps);
-      const mine = at < m.begin || f.direction === "in" ? m.begin : at > m.end ? m.end : at;
-      return f.direction === "out"
-        ? { from: mine, fromY: here, to: at, toY: there }
-        : { from: at, fromY: there, to: mine, toY: here };
-    });
   }
 
   // --- choosing an area ---
@@ -879,19 +753,6 @@ export class Trace {
     else return false;
     return true;
   }
-}
-
-function hoverOf(row: Row, slab: Slab, lane: Lane, i: number): Hover {
-  const begin = slab.t0 + BigInt(Math.round(lane.begin[i]!));
-  return {
-    mark: {
-      id: idAt(lane, i), line: row.line!.line, lane: lane.lane, begin, end: begin + BigInt(Math.round(lane.duration[i]!)),
-    },
-    name: slab.names[lane.name[i]!]!,
-    count: lane.count?.[i] ?? 1,
-    busy: lane.busyOf?.[i] ?? lane.duration[i]!,
-    row,
-  };
 }
 
 function toggled(set: ReadonlySet<number>, x: number): ReadonlySet<number> {
