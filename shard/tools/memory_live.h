@@ -14,6 +14,9 @@
 
 #include "shard/tools/memory_facts.h"
 
+#define MEMORY_NO_EVENTS                                                                           \
+    "the profile has no allocations: capture with host_tracer_level=2 or higher, on a runtime "    \
+    "whose allocator reports them"
 #define MEMORY_STEPS_MAX 1000 /* steps that are looked at; of more, every second, third, ... */
 
 enum memory_special { MEMORY_BEFORE, MEMORY_STACK }; /* stands for what no event tells of */

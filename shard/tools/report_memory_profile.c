@@ -9,9 +9,6 @@
  * asked for? Whether it grows: report_memory_growth.c. */
 
 #define SERIES_MAX 8 /* allocators that are drawn: those with the highest peaks */
-#define NO_EVENTS                                                                                  \
-    "the profile has no allocations: capture with host_tracer_level=2 or higher, on a runtime "    \
-    "whose allocator reports them"
 
 struct live {
     const struct memory_pool *pool;
@@ -346,10 +343,10 @@ static enum xp_status gather(struct view *v, struct facts *hosts, size_t n, stru
 static void metrics(struct report *r, const struct view *v)
 {
     if (!v->npools) {
-        report_na(r, "peak_memory", NO_EVENTS);
-        report_na(r, "capacity_memory", NO_EVENTS);
-        report_na(r, "memory_events", NO_EVENTS);
-        report_na(r, "growth_per_step", NO_EVENTS);
+        report_na(r, "peak_memory", MEMORY_NO_EVENTS);
+        report_na(r, "capacity_memory", MEMORY_NO_EVENTS);
+        report_na(r, "memory_events", MEMORY_NO_EVENTS);
+        report_na(r, "growth_per_step", MEMORY_NO_EVENTS);
         report_memory_none(r);
         return;
     }

@@ -505,6 +505,30 @@ static void verdict(struct report *r, const struct view *v)
         report_verdict(r, "No device was captured, so there is little to say about speed.");
 }
 
+enum xp_status report_suggestion_counts(struct report *r, const struct figures *f,
+                                        struct xp_error *err)
+{
+    static const char *const ids[] = {"findings_p0", "findings_p1", "findings_p2"};
+    struct view *v = xp_arena_zalloc(r->a, sizeof *v);
+    uint64_t counts[3] = {0};
+    if (!v)
+        return xp_fail(err, XP_BUSY, 0, "no memory left for the report");
+    v->f = f;
+    if (!gather(v, r->a))
+        return xp_fail(err, XP_BUSY, 0, "no memory left to sort ops");
+    judge(v);
+    for (int i = 0; i < RULES; i++)
+        if (v->v[i].state == APPLIES)
+            counts[priority(&v->v[i])[1] - '0']++;
+    bool judged = f->window_ps || v->applies; /* without a device most rules have no facts */
+    for (int i = 0; i < 3; i++)
+        if (judged)
+            report_u64(r, ids[i], counts[i], NULL);
+        else
+            report_na(r, ids[i], "no device was captured, so there is little to say about speed");
+    return XP_OK;
+}
+
 static enum xp_status write_report(struct xp_span merged, const struct tool_args *args,
                                    struct report *r, struct xp_error *err)
 {

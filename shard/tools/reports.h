@@ -15,6 +15,9 @@ extern const struct tool_report report_hlo_stats;
 extern const struct tool_report report_framework_op_stats;
 extern const struct tool tool_tools; /* "tools": which of them a run has data for; not XProf's */
 
+extern const struct tool tool_coverage;  /* how much of a run is there; likewise */
+extern const struct tool tool_run_facts; /* what the list of runs shows of one; likewise */
+
 extern const struct tool tool_device_activity; /* how busy each device was over time; likewise */
 
 #endif

@@ -17,6 +17,11 @@ extern const struct tool_report report_perf_counters;
 extern const struct tool_report report_kernel_utilization;
 extern const struct tool_report report_smart_suggestion;
 
+/* Metrics findings_p0, findings_p1, findings_p2: how many rules of smart_suggestion apply. */
+struct figures;
+enum xp_status report_suggestion_counts(struct report *r, const struct figures *f,
+                                        struct xp_error *err);
+
 /* Why there are none. */
 #define COUNTERS_NONE                                                                              \
     "the profile has no hardware counters of a TPU: they are taken only when the capture asks "    \

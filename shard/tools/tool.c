@@ -11,20 +11,15 @@ static const struct tool *const tools[] = {
 #define TOOL(symbol, id, title, view, hosts) &tool_##symbol,
 #include "shard/tools/tools.def"
 #undef TOOL
-    &tool_tools,
-    &tool_device_activity,
-    &tool_run_tools,
-    &tool_module_list,
+    &tool_tools,     &tool_device_activity, &tool_coverage,
+    &tool_run_facts, &tool_run_tools,       &tool_module_list,
 };
 
 static const char *const titles[] = {
 #define TOOL(symbol, id, title, view, hosts) title,
 #include "shard/tools/tools.def"
 #undef TOOL
-    "Tools",
-    "Device activity",
-    "",
-    "",
+    "Tools", "Device activity", "Coverage", "Run", "", "",
 };
 
 const struct tool *tool_find(struct xp_span id)
