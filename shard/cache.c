@@ -37,6 +37,7 @@ struct cache_handle {
     struct cache_key key;
     uint64_t hash;
     bool in_table, indexed, done;
+    bool aside; /* nobody waits for it */
     uint32_t pins, asks;
     struct load *load; /* NULL once done */
     struct part *part;
@@ -111,6 +112,18 @@ static void abandon_lonely(struct cache *c, uint64_t linger_ns)
         for (struct cache_handle *e = c->buckets[i], *next; e; e = next) {
             next = e->next;
             if (e->load && !e->pins && now - e->used_ns >= linger_ns)
+                abandon(e);
+        }
+    }
+}
+
+/* Ends the loads that nobody waits for, for one that somebody does; under the lock. */
+static void abandon_aside(struct cache *c)
+{
+    for (int i = 0; i < BUCKETS; i++) {
+        for (struct cache_handle *e = c->buckets[i], *next; e; e = next) {
+            next = e->next;
+            if (e->load && e->aside)
                 abandon(e);
         }
     }
@@ -290,14 +303,17 @@ static enum xp_status on_admit(void *ctx, uint64_t bytes, struct xp_error *err)
     settle(e);
     uint64_t need = (uint64_t)((double)bytes * c->ratio);
     /* One load alone may try: the estimate may be too high, and the arena has the hard limit. */
-    bool ok = make_room(c, need + slack(c)) || fits(c, need) || c->loads == 1;
+    bool ok = e->aside ? fits(c, need + slack(c))
+                       : make_room(c, need + slack(c)) || fits(c, need) || c->loads == 1;
     if (ok)
         reserve(e, need);
-    else
+    else if (!e->aside)
         c->stats.refused++;
     uint64_t wait = wait_ms(c);
-    if (!ok)
-        abandon_lonely(c, 0); /* the one who tries again finds their room */
+    if (!ok && !e->aside) { /* the one who tries again finds their room */
+        abandon_lonely(c, 0);
+        abandon_aside(c);
+    }
     pthread_mutex_unlock(&c->lock);
     if (ok)
         return XP_OK;
@@ -324,8 +340,10 @@ static void on_changed(void *ctx)
     struct cache *c = e->cache;
     pthread_mutex_lock(&c->lock);
     settle(e);
-    /* An estimate may have been too low; a part that is not used is no reason to fail. */
-    make_room(c, slack(c));
+    /* An estimate may have been too low; a part that is not used is no reason to fail, and one that
+     * nobody waits for no reason to evict. */
+    if (!e->aside)
+        make_room(c, slack(c));
     abandon_lonely(c, c->linger_ns);
     struct waiter *ready = take_ready(e);
     pthread_mutex_unlock(&c->lock);
@@ -443,6 +461,7 @@ static struct cache_handle *new_entry(struct cache *c, const struct cache_key *k
     e->key.key = e->name;
     e->hash = hash;
     e->pins = 1;
+    e->aside = key->aside;
     e->started_ns = xp_now_ns();
     struct load_source src = {key->store, key->key, key->generation,
                               key->size,  key->gz,  key->device_later};
@@ -481,7 +500,10 @@ enum xp_status cache_get(struct cache *c, const struct cache_key *key, struct ca
     struct cache_handle *e = find(c, key, hash);
     if (e) {
         e->pins++;
+        e->aside &= key->aside;
         c->stats.hits++;
+    } else if (key->aside && c->stats.parts >= PARTS_MAX) {
+        /* it would cost another part */
     } else {
         if (c->stats.parts >= PARTS_MAX)
             victim = pick_victim(c);
@@ -489,7 +511,7 @@ enum xp_status cache_get(struct cache *c, const struct cache_key *key, struct ca
     }
     if (e)
         e->asks++;
-    c->stats.refused += !e;
+    c->stats.refused += !e && !key->aside;
     pthread_mutex_unlock(&c->lock);
     if (victim)
         drop_later(c, victim);
@@ -506,7 +528,7 @@ static void put(struct cache_handle *e, bool once)
         e->used_ns = xp_now_ns();
         if (once && !e->load && e->asks == 1)
             forget(e);
-        if (e->load && e->in_table && c->linger_ns == 0)
+        if (e->load && e->in_table && (c->linger_ns == 0 || e->aside))
             abandon(e);
         drop = !e->load && !e->in_table;
     }

@@ -9,9 +9,11 @@
  * Admission  A load reserves an estimate plane by plane (size x ratio, learned) before it
  *            decodes; where there is no room after evicting unpinned parts it fails with XP_BUSY
  *            (503, Retry-After), never with the system's own out-of-memory.
- * Waiting    cache_when runs the callback, on a worker, once the condition holds or the load has
- *            failed, at once if it holds already. Nothing blocks.
- * Threads    All functions from any thread.
+ * Aside      A load that nobody waits for takes free room only: it evicts nothing, ends no other
+ * load, and is refused where there is none. Once somebody else asks for the part, it is a load like
+ * others. Waiting    cache_when runs the callback, on a worker, once the condition holds or the
+ * load has failed, at once if it holds already. Nothing blocks. Threads    All functions from any
+ * thread.
  */
 #ifndef SHARD_CACHE_H
 #define SHARD_CACHE_H
@@ -27,7 +29,8 @@ struct cache_key {
     const char *key;
     uint64_t generation, size;
     bool gz;
-    bool device_later; /* no part of the key: how to load it if it must be */
+    bool device_later; /* no part of the key: how to load it if it must be, */
+    bool aside;        /* and for whom: see above */
 };
 
 struct cache *cache_new(struct xp_workers *w, struct xp_budget *budget);

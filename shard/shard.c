@@ -81,6 +81,7 @@ struct call {
     size_t n;                 /* objects */
     uint32_t *list;           /* those looked at here, in this order: */
     size_t opened, waiting;   /* places in it: asked for so far; the one waited for */
+    bool aside;               /* nobody waits for it */
     bool lone;                /* there is no room for what is ahead */
     int refused;              /* times in a row that there was no room */
     uint32_t index;           /* MAP: of the object among those of the run */
@@ -207,12 +208,13 @@ static struct call *call_new(struct shard *s, const struct shard_request *req, s
     c->sources = must_alloc(c->n * sizeof *c->sources);
     c->list = must_alloc(c->n * sizeof *c->list);
     c->index = req->index;
+    c->aside = req->aside;
     pthread_mutex_init(&c->lock, NULL);
     for (size_t i = 0; i < c->n; i++) {
         const struct shard_object *o = &req->objects[i];
         c->hosts[i] = strdup(o->host);
-        c->keys[i] = (struct cache_key){o->store, strdup(o->key), o->generation,
-                                        o->size,  o->gz,          is_trace(req)};
+        c->keys[i] = (struct cache_key){o->store, strdup(o->key), o->generation, o->size,
+                                        o->gz,    is_trace(req),  req->aside};
         XP_ASSERT(c->hosts[i] && c->keys[i].key);
         c->sources[i].name = xp_span_str(c->hosts[i]);
     }
@@ -570,7 +572,7 @@ static enum xp_work_next run_call(void *ctx)
     if (status == XP_OK)
         status = finish(c, &err);
     c->answer.volatile_answer = !ready;
-    if (status == XP_OK && ready && worth_keeping(c, xp_thread_cpu_ns() - began))
+    if (status == XP_OK && ready && !c->aside && worth_keeping(c, xp_thread_cpu_ns() - began))
         keep(c);
     out_fini(&c->out);
     xp_arena_free(c->scratch);
@@ -656,12 +658,12 @@ static enum flights_place join_flight(struct call *c)
 }
 
 /* Does the work, unless the same is under way. A call that asks peers has begun already, and joins
- * none; what peers do for it is made once there. */
+ * none; what peers do for it is made once there. Nobody is to wait for one that is made aside. */
 static void begin_work(struct call *c, xp_work_fn fn)
 {
     enum flights_place place = FLIGHTS_FIRST;
     c->work = fn;
-    if (!c->joined && !c->npeers) {
+    if (!c->joined && !c->npeers && !c->aside) {
         c->joined = true;
         place = join_flight(c);
     }
@@ -833,7 +835,7 @@ static enum xp_work_next map_host(void *ctx)
     struct cache_handle *h = c->handles[at(c)];
     c->handles[at(c)] = NULL;
     c->refused = 0;
-    if (h && c->n >= HOSTS_MANY && !c->npeers && !c->tool->answer)
+    if (h && (c->aside || (c->n >= HOSTS_MANY && !c->npeers && !c->tool->answer)))
         cache_put_once(h);
     else if (h)
         cache_put(h);

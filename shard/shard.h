@@ -90,8 +90,9 @@ struct shard_request {
     const struct shard_owner *owners; /* one an object; NULL: all are looked at here */
     const struct shard_peer *peers;
     size_t npeers;
-    uint32_t index;            /* MAP: the object's place among all of the run's */
-    bool gzip;                 /* the asker takes gzip: large answers come encoded anyway */
+    uint32_t index; /* MAP: the object's place among all of the run's */
+    bool aside;     /* nobody waits: it may take free room only (cache.h), keeps nothing */
+    bool gzip;      /* the asker takes gzip: large answers come encoded anyway */
     const atomic_bool *cancel; /* NULL: cannot be cancelled */
     const char *trace;         /* the asker's span, for other processes: a traceparent, or NULL */
 };

@@ -52,7 +52,8 @@ static void set_up(struct fixture *f, struct xp_span bytes, uint64_t limit)
     for (int i = 0; i < KEYS; i++) {
         struct xp_object o;
         assert_int_equal(xp_store_stat(f->store, f->names[i], &o, &err), XP_OK);
-        f->keys[i] = (struct cache_key){f->store, f->names[i], o.generation, o.size, false, false};
+        f->keys[i] =
+            (struct cache_key){f->store, f->names[i], o.generation, o.size, false, false, false};
         free(o.key);
     }
     xp_budget_init(&f->budget, limit);
@@ -363,12 +364,47 @@ static void a_part_for_one_look_is_dropped_unless_others_asked(void **state)
     xp_buf_fini(&bytes);
 }
 
+static void a_load_aside_evicts_nothing_and_becomes_one_like_others(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct xp_buf bytes = profile(3, 50000);
+    struct xp_error err;
+    struct cache_handle *h[2];
+    set_up(&f, xp_buf_all(&bytes), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(cache_get(f.cache, &f.keys[i], &h[0], &err), XP_OK);
+        assert_int_equal(wait_for(h[0], CACHE_ALL, NULL), XP_OK);
+        cache_put(h[0]);
+    }
+    f.budget.limit = stats_of(&f).bytes + (1 << 20); /* nothing more has room */
+    struct cache_key aside = f.keys[2];
+    aside.aside = true;
+    assert_int_equal(cache_get(f.cache, &aside, &h[0], &err), XP_OK);
+    assert_int_equal(wait_for(h[0], CACHE_ALL, NULL), XP_BUSY);
+    cache_put_once(h[0]);
+    assert_int_equal(stats_of(&f).parts, 2);
+    assert_int_equal(stats_of(&f).evictions, 0);
+    assert_int_equal(stats_of(&f).refused, 0);
+
+    f.budget.limit = 0;
+    assert_int_equal(cache_get(f.cache, &aside, &h[0], &err), XP_OK);
+    assert_int_equal(cache_get(f.cache, &f.keys[2], &h[1], &err), XP_OK);
+    assert_int_equal(wait_for(h[1], CACHE_ALL, NULL), XP_OK);
+    cache_put_once(h[0]);
+    cache_put(h[1]);
+    assert_int_equal(stats_of(&f).parts, 3); /* somebody wanted it */
+    tear_down(&f);
+    xp_buf_fini(&bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_part_is_loaded_once_for_all_who_ask),
         cmocka_unit_test(unpinned_parts_make_room_and_pinned_ones_do_not),
         cmocka_unit_test(a_part_for_one_look_is_dropped_unless_others_asked),
+        cmocka_unit_test(a_load_aside_evicts_nothing_and_becomes_one_like_others),
         cmocka_unit_test(a_part_larger_than_the_budget_is_busy_and_can_be_asked_for_again),
         cmocka_unit_test(a_load_nobody_waits_for_is_cancelled),
         cmocka_unit_test(a_load_lingers_for_those_who_come_back),
