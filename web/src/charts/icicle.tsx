@@ -4,7 +4,7 @@ import { useMemo, useRef } from "preact/hooks";
 import { px as len, unit } from "../layout/unit";
 import type { Tree } from "../api/report";
 import { categorize, colourOf } from "../model/colour";
-import { unusedOf, wasteColour } from "../model/hardware";
+import { changeColour, changeOf, unusedOf, wasteColour } from "../model/hardware";
 import { plural } from "../model/format";
 import { palette } from "../model/theme";
 import { countBelow, familyOf, icicle } from "../model/treemodel";
@@ -25,9 +25,20 @@ function WasteScale() {
   );
 }
 
-/** byWaste: colours say how much of the hardware is unused, not what an op is called. */
-export function Icicle({ tree, weight, onChoose, isChosen, byWaste = false }: {
-  tree: Tree; weight: number; onChoose?: (i: number) => void; isChosen: (i: number) => boolean; byWaste?: boolean;
+function ChangeScale() {
+  return (
+    <span class="waste-scale">
+      less than in the base
+      <svg width="120" height="10" aria-hidden="true">{Array.from({ length: 24 }, (_, i) => <rect key={i} x={i * 5} y={0} width={5} height={10} fill={changeColour(i / 11.5 - 1)} />)}</svg>
+      more
+      <svg width="14" height="10" aria-hidden="true"><rect width="14" height="10" fill={changeColour(NaN)} /></svg> not there
+    </span>
+  );
+}
+
+/** What colours say: what an op is called, how much of the hardware is unused, how much more or less it took than in the base. */
+export function Icicle({ tree, weight, onChoose, isChosen, colour = "name" }: {
+  tree: Tree; weight: number; onChoose?: (i: number) => void; isChosen: (i: number) => boolean; colour?: "name" | "waste" | "change";
 }) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box, 900);
@@ -64,7 +75,8 @@ export function Icicle({ tree, weight, onChoose, isChosen, byWaste = false }: {
         <button type="button" class="link" onClick={() => (root.value = -1)}>All</button>
         {path.map((i) => <span key={i}> › <button type="button" class="link" onClick={() => (root.value = i)}>{tree.nodes[i]!.name}</button></span>)}
         {narrow > 0 && <span class="ago"> · {plural(narrow, "node")} too narrow to draw: a click zooms in</span>}
-        {byWaste && <WasteScale />}
+        {colour === "waste" && <WasteScale />}
+        {colour === "change" && <ChangeScale />}
       </p>
       <div
         ref={box} class="plot" tabIndex={0} role="img" onKeyDown={keys} onPointerLeave={() => (hover.value = -1)}
@@ -76,7 +88,7 @@ export function Icicle({ tree, weight, onChoose, isChosen, byWaste = false }: {
             const w = s.width * width.value;
             return (
               <g key={s.node} class={`slab ${isChosen(s.node) ? "chosen" : ""}`} onPointerMove={() => (hover.value = s.node)} onClick={() => pick(s.node)}>
-                <rect x={s.x * width.value} y={s.depth * ROW} width={Math.max(1, w - 1)} height={ROW - 1.5} rx={2} fill={byWaste ? wasteColour(unusedOf(tree, s.node)) : colourOf(name, categorize(name, "device"), colours)} />
+                <rect x={s.x * width.value} y={s.depth * ROW} width={Math.max(1, w - 1)} height={ROW - 1.5} rx={2} fill={colour === "waste" ? wasteColour(unusedOf(tree, s.node)) : colour === "change" ? changeColour(changeOf(tree, s.node)) : colourOf(name, categorize(name, "device"), colours)} />
                 {w > len(34) && <text class="slab-text" x={s.x * width.value + len(5)} y={s.depth * ROW + len(16)}>{shorten(name, Math.floor((w - 8) / (6.9 * unit)))}</text>}
               </g>
             );

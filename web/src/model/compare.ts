@@ -168,6 +168,27 @@ export function matchOps(a: readonly Op[], b: readonly Op[]): Pair[] {
   return out;
 }
 
+/** Rows of two tables by keys from strict to loose ("": it has none): of each of the one its partner in the other. */
+export function pairRows<T>(as: readonly T[], bs: readonly T[], passes: readonly (readonly [(a: T) => string, (b: T) => string])[]): Map<T, T> {
+  const out = new Map<T, T>();
+  const used = new Set<T>();
+  for (const [mine, theirs] of passes) {
+    const free = new Map<string, T[]>();
+    for (const b of bs) {
+      const k = used.has(b) ? "" : theirs(b);
+      if (k !== "") free.has(k) ? free.get(k)!.push(b) : free.set(k, [b]);
+    }
+    for (const list of free.values()) list.reverse();
+    for (const a of as) {
+      const b = out.has(a) ? undefined : free.get(mine(a))?.pop();
+      if (b === undefined) continue;
+      out.set(a, b);
+      used.add(b);
+    }
+  }
+  return out;
+}
+
 /* --- what the change is made of --- */
 
 export interface Basis {

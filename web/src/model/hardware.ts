@@ -46,6 +46,20 @@ export function unusedOf(tree: Tree, i: number): number {
   return asNumber(values[wasted]) / asNumber(values[share]);
 }
 
+/** From half of what it was (blue) to twice that (orange); the middle is pale. */
+export function changeColour(d: number): string {
+  if (Number.isNaN(d)) return "#c3c8d0";
+  return wasteColour((Math.max(-1, Math.min(1, d)) + 1) / 2);
+}
+
+/** By how much a node changed against the base: -1 half of it or less, 0 the same, 1 twice or more; NaN: it was not there. */
+export function changeOf(tree: Tree, i: number): number {
+  const place = tree.columns.findIndex((c) => c.id === "base");
+  const values = tree.nodes[i]!.values;
+  const [was, delta] = [asNumber(values[place]), asNumber(values[place + 1])];
+  return place >= 0 && was > 0 ? Math.max(-1, Math.min(1, Math.log2(Math.max(1e-9, (was + delta) / was)))) : NaN;
+}
+
 /** What is above the whole is drawn as the whole, and counted. */
 export function matrixSeries(t: Table): { series: Series; above: number } {
   const names = t.rows.map((r) => String(r[0]));

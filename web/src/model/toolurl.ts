@@ -14,16 +14,17 @@ export interface ToolUrl {
   range: string; // START..END: every page is about this time only
   steps: string; // 3, 3-5: about these steps only
   marker: string; // what a step is: a module, or an event of host threads; "": as the profile says
+  base: string; // a run that every page is held against; "": none
   q: string; // filter of the first table
   sort: string; // of the first table
   args: Record<string, string>; // what else stands there: the tool's own arguments and view
 }
 
-const KNOWN = new Set(["run", "host", "op", "program", "t", "range", "steps", "step_marker", "q", "sort"]);
+const KNOWN = new Set(["run", "host", "op", "program", "t", "range", "steps", "step_marker", "base", "q", "sort"]);
 /** What the timeline keeps in its address and no tool wants. */
-const TIMELINE_ONLY = new Set(["sel", "a", "ar", "as", "off", "fold", "flat", "top", "find", "pin", "hide", "m", "bm", "curve", "with", "strip", "tips"]);
+const TIMELINE_ONLY = new Set(["sel", "a", "ar", "as", "off", "fold", "flat", "top", "find", "pin", "hide", "m", "bm", "curve", "with", "strip", "tips", "list", "order", "drag", "dock", "palette"]);
 /** Likewise of timelines beside it: fold.1 */
-const BESIDE = /^(sel|a|ar|fold|flat|top|find|pin|hide|curve)\.\d$/;
+const BESIDE = /^(sel|a|ar|fold|flat|top|find|pin|hide|curve|list)\.\d$/;
 
 export function parseTool(search: string): ToolUrl {
   const p = new URLSearchParams(search);
@@ -33,7 +34,7 @@ export function parseTool(search: string): ToolUrl {
   return {
     run: get("run"), hosts: p.getAll("host").filter(Boolean), op: get("op"), program: get("program"),
     t: get("t"), range: parseRange(get("range")) ? get("range") : "", steps: parseSteps(get("steps")) ? get("steps") : "",
-    marker: get("step_marker"),
+    marker: get("step_marker"), base: get("base"),
     q: get("q"), sort: get("sort"), args,
   };
 }
@@ -71,15 +72,15 @@ export function rangeArguments(s: ToolUrl): Record<string, string> {
 }
 
 /** The page's own arguments are no business of the server's. */
-const OURS = /^(view|measure|cols|group|w|axis|base|unit|sums|colour|one|other|t0|t1|q\..*|sort\..*|cols\..*|group\..*)$/;
+const OURS = /^(view|than|lasso|measure|cols|group|w|axis|unit|sums|colour|one|other|t0|t1|q\..*|sort\..*|cols\..*|group\..*)$/;
 
 export function toolArguments(s: ToolUrl): Record<string, string> {
   return Object.fromEntries(Object.entries(s.args).filter(([k]) => !OURS.test(k)));
 }
 
 /** For an address that another part of the page writes. */
-export function rangeQuery(s: Pick<ToolUrl, "range" | "steps"> & { marker?: string }): string {
-  const marker = s.marker ? `&step_marker=${encode(s.marker)}` : "";
+export function rangeQuery(s: Pick<ToolUrl, "range" | "steps"> & { marker?: string; base?: string }): string {
+  const marker = (s.marker ? `&step_marker=${encode(s.marker)}` : "") + (s.base ? `&base=${encode(s.base)}` : "");
   return marker + (s.steps ? `&steps=${s.steps}` : s.range ? `&range=${s.range}` : "");
 }
 
@@ -99,6 +100,7 @@ export function formatTool(s: ToolUrl): string {
   const parts = [`run=${encode(s.run)}`, ...s.hosts.map((h) => `host=${encode(h)}`)];
   for (const k of ["op", "program", "t", "range", "steps", "q", "sort"] as const) if (s[k]) parts.push(`${k}=${encode(s[k])}`);
   if (s.marker) parts.push(`step_marker=${encode(s.marker)}`);
+  if (s.base) parts.push(`base=${encode(s.base)}`);
   for (const [k, v] of Object.entries(s.args)) if (v !== "") parts.push(`${encodeURIComponent(k)}=${encode(v)}`);
   return `?${parts.join("&")}`;
 }

@@ -109,3 +109,46 @@ export function icicle(tree: Tree, family: Family, weight: number, root: number,
   }
   return out;
 }
+
+const ADDED = /^(self_time|time|share|wasted|occurrences|ops|base|base_delta|base_share)$/;
+const USE = /^(flop|hbm)_utilization$/; // of the time that it took; where it is not told nothing was used
+const DEEP = 64; // as many callers are told
+
+/** fusion.12 -> fusion; what is no op of a program stays as it is called. */
+const kind = (name: string): string => name.replace(/^%/, "").replace(/(\.clone|\.remat\d*)/g, "").replace(/([._]\d+)+$/, "") || name;
+
+/** The tree the other way round: what ops of one kind took together, below it who called them, the innermost first. */
+export function inverted(tree: Tree): Tree {
+  const { children } = familyOf(tree);
+  const adds = tree.columns.map((c) => ADDED.test(c.id));
+  const uses = tree.columns.map((c) => USE.test(c.id));
+  const time = tree.columns.findIndex((c) => c.id === "self_time");
+  const out: { parent: number; name: string; values: Cell[] }[] = [];
+  const places = new Map<string, number>();
+  const put = (parent: number, name: string, leaf: number): number => {
+    const key = `${parent}\u0001${name}`;
+    let i = places.get(key);
+    const values = tree.nodes[leaf]!.values;
+    if (i === undefined) {
+      places.set(key, (i = out.length));
+      out.push({ parent, name, values: [...values] }); // of one op it says all
+    } else {
+      const n = out[i]!;
+      const weights = [asNumber(n.values[time]) || 0, asNumber(values[time]) || 0] as const;
+      n.values = n.values.map((v, k) => {
+        const [a, b] = [asNumber(v), asNumber(values[k])];
+        if (uses[k]) return Number.isNaN(a) && Number.isNaN(b) ? null : ((a || 0) * weights[0] + (b || 0) * weights[1]) / Math.max(1, weights[0] + weights[1]);
+        if (!adds[k]) return null;
+        return Number.isNaN(a) ? values[k] ?? null : Number.isNaN(b) ? v : a + b;
+      });
+    }
+    return i;
+  };
+  tree.nodes.forEach((n, leaf) => {
+    if (children[leaf]!.length) return;
+    let at = put(-1, kind(n.name), leaf);
+    // The root is all of it, which is no caller.
+    for (let i = n.parent, deep = 0; i >= 0 && tree.nodes[i]!.parent >= 0 && deep < DEEP; i = tree.nodes[i]!.parent, deep++) at = put(at, tree.nodes[i]!.name, leaf);
+  });
+  return { ...tree, id: `${tree.id}_callers`, nodes: out, total_nodes: tree.total_nodes > tree.nodes.length ? out.length + tree.total_nodes - tree.nodes.length : out.length };
+}

@@ -102,6 +102,7 @@ function Spread({ m }: { m: Metric }) {
 
 /** Whether more is better; null where it is neither. */
 export function moreIsBetter(id: string): boolean | null {
+  if (/^(device|kernel|program)_time$/.test(id)) return null; // of all that was recorded, be it long or short
   if (/(utilization|duty_cycle|flop_rate|hbm_rate|throughput|bandwidth|goodput|efficiency)/.test(id) && !/(peak|optimum)_(flop|hbm)/.test(id)) return true;
   if (/(time|idle|memory|latency|stall|input_fraction|sd|spill|offset|waste|collective|unattributed)/.test(id)) return false;
   return null;

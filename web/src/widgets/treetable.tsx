@@ -6,7 +6,8 @@ import { count } from "../model/format";
 import { px } from "../layout/unit";
 import { isNumeric, type Sort } from "../model/tablemodel";
 import { familyOf, matching, visibleRows } from "../model/treemodel";
-import { exact, show } from "../model/units";
+import { asNumber, exact, show } from "../model/units";
+import { Delta } from "./delta";
 import { Icon } from "./icon";
 import { ROW } from "./table";
 
@@ -69,6 +70,8 @@ export function TreeTable(p: TreeProps) {
     else return;
     e.preventDefault();
   };
+  const change = tree.columns.findIndex((c) => c.id === "base_delta");
+  const most = useMemo(() => tree.nodes.reduce((m, n) => (change < 0 || n.parent < 0 ? m : Math.max(m, Math.abs(asNumber(n.values[change])) || 0)), 0), [tree]);
   const widthOf = (i: number): number => (isNumeric(tree.columns[i]!) ? px(Math.min(150, Math.max(92, tree.columns[i]!.label.length * 7 + 34))) : px(170));
   if (rows.length === 0) return <p class="none">{tree.nodes.length === 0 ? "The tree is empty." : "Nothing matches."}</p>;
   const head = (label: string, id: string, numeric: boolean, hint: string) => {
@@ -119,7 +122,7 @@ export function TreeTable(p: TreeProps) {
                   {has && <span class="ago">{count(family.children[i]!.length)}</span>}
                   {href && <a href={href} class="go" title="Show it in the timeline" aria-label="Show it in the timeline"><Icon name="timeline" /></a>}
                 </td>
-                {columns.map((k) => <TreeCell key={k} v={node.values[k]} c={tree.columns[k]!} />)}
+                {columns.map((k) => <TreeCell key={k} v={node.values[k]} c={tree.columns[k]!} most={most} />)}
               </tr>
             );
           })}
@@ -130,8 +133,9 @@ export function TreeTable(p: TreeProps) {
   );
 }
 
-function TreeCell({ v, c }: { v: Cell | undefined; c: Tree["columns"][number] }) {
+function TreeCell({ v, c, most }: { v: Cell | undefined; c: Tree["columns"][number]; most: number }) {
   const numeric = isNumeric(c);
+  if (c.id === "base_delta" && v !== null && v !== undefined) return <td class="number"><Delta v={v} unit={c.unit} most={most} worse /></td>;
   if ((v === null || v === undefined || v === "") && !numeric) return <td />;
   if (v === null || v === undefined) return <td class={`na ${numeric ? "number" : ""}`} title="n/a: not known for this node">n/a</td>;
   if (c.unit === "fraction" && typeof v === "number")

@@ -9,7 +9,7 @@ import type { Progress } from "../../api/types";
 import { toolOf } from "../../model/tools";
 import { follow, startJob } from "../../shell/jobs";
 
-const KEPT = 12;
+const KEPT = 24;
 const kept = new Map<string, Report>();
 
 function keep(key: string, report: Report): void {
@@ -32,15 +32,21 @@ export interface Loading {
 const SLOW_MS = 600;
 const RETRIES = 40;
 
-export function useReport(api: Api, params: Params): Loading {
+/** null: nothing is asked for. */
+export function useReport(api: Api, params: Params | null): Loading {
   const report = useSignal<Report | null>(null);
   const problem = useSignal<Problem | null>(null);
   const busy = useSignal(true);
   const progress = useSignal<Progress | null>(null);
   const turn = useSignal(0);
-  const key = api.url("report", params);
+  const key = params ? api.url("report", params) : "";
 
   useEffect(() => {
+    if (!params) {
+      report.value = problem.value = progress.value = null;
+      busy.value = false;
+      return undefined;
+    }
     const abort = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
     let tries = 0;

@@ -10,13 +10,13 @@ export function programArgument(s: ToolUrl): Record<string, string> {
 }
 
 /** Those of the run, the longest first. */
-export function programsOf(report: Report): { id: string; label: string }[] {
+export function programsOf(report: Report): { id: string; name: string; label: string }[] {
   const t = report.tables.find((x) => x.id === "modules");
   const at = (id: string): number => t?.columns.findIndex((c) => c.id === id) ?? -1;
   const [name, program, time] = [at("module"), at("program_id"), at("time")];
   if (!t || name < 0 || program < 0) return [];
   return t.rows.map((r) => ({
-    id: String(r[program]),
+    id: String(r[program]), name: String(r[name]),
     label: `${String(r[name]).replace(/\(\d+\)$/, "")}${time >= 0 && asNumber(r[time]) > 0 ? `, ${show(r[time], "ps")}` : ""} · ${String(r[program])}`,
   }));
 }

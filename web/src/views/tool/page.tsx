@@ -5,6 +5,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { Api } from "../../api/client";
 import type { Column, Metric, Report } from "../../api/report";
 import type { Progress, Run } from "../../api/types";
+import { BASE_COLUMNS, type Base } from "../../model/base";
 import { bytes, count, plural } from "../../model/format";
 import { here } from "../../model/location";
 import { runTitle } from "../../model/runname";
@@ -26,6 +27,7 @@ import { ProblemPanel } from "../../widgets/problem";
 import { RangeChip } from "../../widgets/rangechip";
 import { Bar, Loading } from "../../widgets/shell";
 import { TextPane } from "../../widgets/textpane";
+import { BaseChip, useBase, type Held } from "./base";
 import { useReport } from "./load";
 import { OpStrip } from "./opstrip";
 import { Missing, Notes, SeriesPart, TablePart, TreePart, type PartProps } from "./parts";
@@ -60,12 +62,14 @@ export function ToolPage() {
   const word = truncated.value ? serverFilter(s.q, truncated.value) : "";
   const { report, problem, busy, progress, retry } = useReport(api, {
     run: s.run, tool: tool.id, host: s.hosts, limit: limit.value, ...rangeArguments(s), ...toolArguments(s), ...specials[tool.id]?.args?.(s),
-    ...(truncated.value && s.sort ? { sort: s.sort } : {}), ...(word ? { filter: word } : {}),
+    ...(truncated.value && s.sort && !BASE_COLUMNS.has(s.sort.replace("-", "")) ? { sort: s.sort } : {}), ...(word ? { filter: word } : {}),
   });
   const r = report.value?.tool === tool.id ? report.value : null;
   useEffect(() => {
     if (r && r.tables[0] && r.tables[0].total_rows > r.tables[0].rows.length) truncated.value = r.tables[0].columns;
   }, [r]);
+
+  const held = useBase(api, s, tool, r, specials[tool.id]?.args?.(s));
 
   // The list of runs shows what was seen here, without asking for it again.
   const overview = r && tool.id === "overview_page" && s.hosts.length === 0 && !r.range && !s.marker ? r : null;
@@ -76,7 +80,7 @@ export function ToolPage() {
 
   return (
     <>
-      <Bar crumbs={<Crumbs s={s} root={root} tool={tool} info={info.value} whole={r !== null && !busy.value && !r.range} range={r?.range ?? null} unmarked={r !== null && r.notes.some((n) => UNMARKED.has(n.code))} />}>
+      <Bar crumbs={<Crumbs s={s} root={root} tool={tool} info={info.value} held={held} whole={r !== null && !busy.value && !r.range} range={r?.range ?? null} unmarked={r !== null && r.notes.some((n) => UNMARKED.has(n.code))} />}>
         {busy.value && r && <span class="row ago" role="status"><span class="spinner" /> Updating</span>}
         {r && <Copy label="Markdown" title="Copy the figures as Markdown, with the link" text={() => reportMarkdown(r, s)} />}
         <Copy label="Link" title="Copy the link to this view" text={() => window.location.href} />
@@ -87,7 +91,7 @@ export function ToolPage() {
         {problem.value
           ? <Failed s={s} root={root} tool={tool} problem={<ProblemPanel problem={problem.value} retry={retry} />} status={problem.value.status} />
           : r
-            ? <ReportView report={r} s={s} root={root} tool={tool} size={ofHosts(info.value, r.hosts)} decoder={info.value?.decoder ?? ""} all={limit.value < ALL_ROWS ? () => (limit.value = ALL_ROWS) : undefined} />
+            ? <ReportView report={r} s={s} root={root} tool={tool} base={held.base} size={ofHosts(info.value, r.hosts)} decoder={info.value?.decoder ?? ""} all={limit.value < ALL_ROWS ? () => (limit.value = ALL_ROWS) : undefined} />
             : <Waiting tool={tool} progress={progress.value} />}
       </main>
     </>
@@ -97,8 +101,8 @@ export function ToolPage() {
 /** Notes that say that what a step is was guessed, or could not be. */
 const UNMARKED = new Set(["steps_inferred", "no_steps"]);
 
-function Crumbs({ s, root, tool, info, whole, range, unmarked }: {
-  s: ToolUrl; root: string; tool: Tool; info: Run | null; whole: boolean; range: Report["range"] | null; unmarked: boolean;
+function Crumbs({ s, root, tool, info, held, whole, range, unmarked }: {
+  s: ToolUrl; root: string; tool: Tool; info: Run | null; held: Held; whole: boolean; range: Report["range"] | null; unmarked: boolean;
 }) {
   const hosts = info?.hosts.map((h) => h.host) ?? [];
   return (
@@ -108,6 +112,7 @@ function Crumbs({ s, root, tool, info, whole, range, unmarked }: {
       <b>{tool.label}</b>
       <HostPicker all={hosts} chosen={s.hosts} onChange={(h) => set({ hosts: h })} />
       {(s.marker || unmarked) && <StepMarker s={s} root={root} />}
+      <BaseChip s={s} root={root} held={held} />
       <RangeChip
         s={s} whole={whole} href={range && range.t0 !== undefined ? toolHref(root, TIMELINE, { ...s, t: `${range.t0}..${range.t1}` }) : ""}
         clear={() => set({ range: "", steps: "" })}
@@ -187,13 +192,15 @@ function Coverage({ r, size, decoder }: { r: Report; size: number; decoder: stri
   return <p class="coverage" title={[...r.hosts.slice(0, 50), ...(uncertain ? [`Clocks: ${uncertain}`] : [])].join("\n")}>From {parts.join(" · ")}</p>;
 }
 
-function LinkedTile({ m, report, s, root, here: at, small }: { m: Metric; report: Report; s: ToolUrl; root: string; here: string; small?: boolean }) {
+function LinkedTile({ m, report, s, root, here: at, small, held }: { m: Metric; report: Report; s: ToolUrl; root: string; here: string; small?: boolean; held: Base | null | undefined }) {
   const why = whyHref(report, m.id, s, root);
   const page = metricPage(m.id);
   const elsewhere = page !== "" && page !== at && page !== TIMELINE;
+  const was = held?.report?.metrics.find((x) => x.id === m.id);
+  const base = was && was.value !== null ? { base: was } : {};
   const window = why ? { href: why.href, title: `See why: the timeline at ${why.what}` } : undefined;
-  if (!elsewhere) return <Tile m={m} small={small ?? false} {...(window ? { href: window.href, hrefTitle: window.title } : page === TIMELINE ? { href: toolHref(root, page, s), hrefTitle: "See why: Timeline" } : {})} />;
-  return <Tile m={m} small={small ?? false} href={toolHref(root, page, s)} hrefTitle={`See why: ${toolOf(page)?.label ?? page}`} window={window} />;
+  if (!elsewhere) return <Tile m={m} small={small ?? false} {...base} {...(window ? { href: window.href, hrefTitle: window.title } : page === TIMELINE ? { href: toolHref(root, page, s), hrefTitle: "See why: Timeline" } : {})} />;
+  return <Tile m={m} small={small ?? false} href={toolHref(root, page, s)} hrefTitle={`See why: ${toolOf(page)?.label ?? page}`} window={window} {...base} />;
 }
 
 const FIGURES = new Set(["overview_page", "input_pipeline_analyzer", "memory_profile", "memory_viewer", "inference_profile"]);
@@ -201,9 +208,9 @@ const FIGURES = new Set(["overview_page", "input_pipeline_analyzer", "memory_pro
 /** These are said in the line above the tiles. */
 const SAID = new Set(["hosts", "cores", "device_type"]);
 
-function ReportView({ report: r, s, root, tool, size, decoder, all }: { report: Report; s: ToolUrl; root: string; tool: Tool; size: number; decoder: string; all: (() => void) | undefined }) {
+function ReportView({ report: r, s, root, tool, base, size, decoder, all }: { report: Report; s: ToolUrl; root: string; tool: Tool; base: Base | null; size: number; decoder: string; all: (() => void) | undefined }) {
   const special = specials[tool.id];
-  const p: PartProps = { report: r, s, root };
+  const p: PartProps = { report: r, s, root, base };
   const metrics = r.metrics.filter((m) => !SAID.has(m.id) && !special?.elsewhere?.(m.id));
   const known = metrics.filter((m) => m.value !== null);
   const unknown = metrics.filter((m) => m.value === null);
@@ -216,13 +223,13 @@ function ReportView({ report: r, s, root, tool, size, decoder, all }: { report: 
   const figures = large.length > 0 && (
     <section aria-label="Figures">
       <h2 class="unseen">Figures</h2>
-      <div class="tiles">{large.map((m) => <LinkedTile key={m.id} m={m} report={r} s={s} root={root} here={tool.id} />)}</div>
+      <div class="tiles">{large.map((m) => <LinkedTile key={m.id} m={m} report={r} s={s} root={root} here={tool.id} held={base} />)}</div>
     </section>
   );
   const more = (small.length > 0 || unknown.length > 0) && (
     <section aria-label="More figures">
       <h2 class="unseen">More figures</h2>
-      {small.length > 0 && <div class="tiles small">{small.map((m) => <LinkedTile key={m.id} m={m} report={r} s={s} root={root} here={tool.id} small />)}</div>}
+      {small.length > 0 && <div class="tiles small">{small.map((m) => <LinkedTile key={m.id} m={m} report={r} s={s} root={root} here={tool.id} small held={base} />)}</div>}
       {unknown.length > 0 && <Unknown metrics={unknown} />}
     </section>
   );

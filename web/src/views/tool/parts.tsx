@@ -1,19 +1,24 @@
 // The parts that every report may have, and how they look here.
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Cell, Note, Report, Series, Table, Tree } from "../../api/report";
 import { HeatMap } from "../../charts/heat";
 import { Icicle } from "../../charts/icicle";
 import { Scatter, type Dot } from "../../charts/scatter";
 import { XyChart, type Pick } from "../../charts/xy";
+import { compared, comparedTree, type Base } from "../../model/base";
 import { count, plural } from "../../model/format";
 import { measuresOf, pivot } from "../../model/matrix";
 import { eventOf, opColumns, opOf, sameOp, timeOf, timeOfRequest, weightColumn } from "../../model/ops";
 import { pickOf, rowAgain } from "../../model/picks";
 import { isNumeric, parseSort } from "../../model/tablemodel";
+import { runTitle } from "../../model/runname";
 import { formatSteps, timelineHref, type ToolUrl } from "../../model/toolurl";
+import { inverted } from "../../model/treemodel";
 import { asNumber } from "../../model/units";
 import { Copy } from "../../widgets/copy";
+import { Delta } from "../../widgets/delta";
 import { Icon } from "../../widgets/icon";
 import { DataTable } from "../../widgets/table";
 import { TreeTable } from "../../widgets/treetable";
@@ -26,6 +31,7 @@ export interface PartProps {
   report: Report;
   s: ToolUrl;
   root: string;
+  base?: Base | null; // the run that all is held against, once its reports are here
 }
 
 export function Notes({ notes }: { notes: readonly Note[] }) {
@@ -66,8 +72,9 @@ export function Missing({ report }: { report: Report }) {
 }
 
 /** `unlisted`: there are rows that the server kept back; ask for all of them. */
-export function TablePart({ t, first, all, ...p }: PartProps & { t: Table; first: boolean; all?: (() => void) | undefined }) {
+export function TablePart({ t: own, first, all, ...p }: PartProps & { t: Table; first: boolean; all?: (() => void) | undefined }) {
   const { s, root, report } = p;
+  const t = useMemo(() => (p.base ? compared(own, p.base) : own), [own, p.base]);
   const local = useSignal<readonly Cell[] | null>(null);
   const columns = useMemo(() => opColumns(t), [t]);
   const state = tableState(s, t.id, first, t.sort);
@@ -101,12 +108,22 @@ export function TablePart({ t, first, all, ...p }: PartProps & { t: Table; first
       table={t} q={state.q} onFilter={state.setQ} sort={state.sort} onSort={state.setSort}
       changed={state.changed} onColumns={state.setChanged} group={state.group} onGroup={state.setGroup} onOpenGroup={state.openGroup} {...(linked ? { link } : {})}
       isChosen={pick ? isPicked : isOps ? (row) => sameOp(s, opOf(row, columns)) : (row) => row === local.value}
-      onChoose={choose} where={window.location.href}
+      onChoose={choose} where={window.location.href} {...(t !== own ? { cell: deltaCell(t), whyNull: baseNull(p.base!.run) } : {})}
       card={(row) => <RowCard table={t} row={row} href={linked ? link(row) : ""} close={() => choose(null)} />}
       extra={t.total_rows > t.rows.length && all && <button type="button" class="button" onClick={all}>List all {count(t.total_rows)}</button>}
     />
   );
 }
+
+/** Changes as signed numbers with a bar. */
+function deltaCell(t: Table): (row: readonly Cell[], i: number) => ComponentChildren | undefined {
+  const at = t.columns.findIndex((c) => c.id === "base_delta");
+  const most = t.rows.reduce((m, r) => Math.max(m, Math.abs(asNumber(r[at])) || 0), 0);
+  const { unit } = t.columns[at]!;
+  return (row, i) => (i === at && row[i] !== null ? <Delta v={row[i]} unit={unit} most={most} worse={unit === "ps" || unit === "ns" || unit === "bytes" ? true : null} /> : undefined);
+}
+
+const baseNull = (run: string) => (c: Table["columns"][number]): string => (c.id.startsWith("base") ? `${runTitle(run)} has no such row` : "The profile does not say");
 
 export function SeriesPart({ series, pick, ...p }: PartProps & { series: Series; pick?: Pick | undefined }) {
   const asTable = useSignal(false);
@@ -203,10 +220,18 @@ function seriesTable(x: Series): Table {
   };
 }
 
-export function TreePart({ tree, title, ...p }: PartProps & { tree: Tree; title: string }) {
+const VIEWS = [["tree", "Tree", "As a table"], ["icicle", "Icicle", "Each as wide as its share, below what it belongs to"], ["callers", "By caller", "The ops first, and below each who asked for it: the other way round"]] as const;
+
+export function TreePart({ tree: own, title, ...p }: PartProps & { tree: Tree; title: string }) {
   const { s } = p;
-  const view = s.args["view"] === "icicle" ? "icicle" : "tree";
-  const byWaste = s.args["colour"] === "waste";
+  const view = VIEWS.find(([v]) => v === s.args["view"])?.[0] ?? "tree";
+  const tree = useMemo(() => {
+    const t = p.base ? comparedTree(own, p.base) : own;
+    return view === "callers" ? inverted(t) : t;
+  }, [own, p.base, view]);
+  const changed = tree.columns.some((c) => c.id === "base_delta");
+  const asked = s.args["colour"];
+  const colour = asked === "waste" || (asked === "change" && changed) ? asked : "name";
   const weight = weightColumn(tree.columns);
   const sort = parseSort(s.args["sort.tree"] ?? "") ?? (weight >= 0 ? { column: tree.columns[weight]!.id, descending: true } : null);
   const q = s.args["q.tree"] ?? "";
@@ -236,21 +261,22 @@ export function TreePart({ tree, title, ...p }: PartProps & { tree: Tree; title:
         </search>
         <div class="table-tools">
           <div class="switch" role="group" aria-label="Shown as">
-            <button type="button" aria-pressed={view === "tree"} onClick={() => setArg("view", "")}>Tree</button>
-            <button type="button" aria-pressed={view === "icicle"} onClick={() => setArg("view", "icicle")}>Icicle</button>
+            {VIEWS.map(([v, word, hint]) => <button key={v} type="button" aria-pressed={view === v} title={hint} onClick={() => setArg("view", v === "tree" ? "" : v)}>{word}</button>)}
           </div>
-          {view === "icicle" && tree.columns.some((x) => x.id === "wasted") && (
+          {view !== "tree" && tree.columns.some((x) => x.id === "wasted") && (
             <div class="switch" role="group" aria-label="Colours say">
-              <button type="button" aria-pressed={!byWaste} title="Colours by name and category" onClick={() => setArg("colour", "")}>Name</button>
-              <button type="button" aria-pressed={byWaste} title="Colours by how much of the hardware is unused" onClick={() => setArg("colour", "waste")}>Waste</button>
+              <button type="button" aria-pressed={colour === "name"} title="Colours by name and category" onClick={() => setArg("colour", "")}>Name</button>
+              <button type="button" aria-pressed={colour === "waste"} title="Colours by how much of the hardware is unused" onClick={() => setArg("colour", "waste")}>Waste</button>
+              {changed && <button type="button" aria-pressed={colour === "change"} title="Colours by how much more or less it took than in the base" onClick={() => setArg("colour", "change")}>Change</button>}
             </div>
           )}
           <Copy label="Markdown" title="Copy the first levels as Markdown" text={() => treeMarkdown(tree, weight)} />
         </div>
       </div>
-      {view === "icicle" && weight >= 0
-        ? <Icicle tree={tree} weight={weight} byWaste={byWaste} isChosen={isChosen} onChoose={(i) => isOp(i) && set(idOf(i), false)} />
-        : <TreeTable tree={tree} title={title} q={q} sort={sort} onSort={(x) => setArg("sort.tree", x ? `${x.descending ? "-" : ""}${x.column}` : "", false)} isChosen={isChosen} isOp={isOp} onChoose={(i) => set(idOf(i))} link={link} hidden={hidden} />}
+      {p.base && changed && <p class="table-note">Against {runTitle(p.base.run)}, {p.base.scale.words}.</p>}
+      {view === "callers" && <p class="table-note">Ops of one kind together, then the framework&apos;s op, and below each what that was called by: scopes from the innermost out.</p>}
+      {view !== "tree" && weight >= 0 && <Icicle tree={tree} weight={weight} colour={colour} isChosen={isChosen} onChoose={(i) => isOp(i) && set(idOf(i), false)} />}
+      {(view !== "icicle" || weight < 0) && <TreeTable tree={tree} title={title} q={q} sort={sort} onSort={(x) => setArg("sort.tree", x ? `${x.descending ? "-" : ""}${x.column}` : "", false)} isChosen={isChosen} isOp={isOp} onChoose={(i) => set(idOf(i))} link={link} hidden={hidden} />}
       {s.op !== "" && tree.columns.some((x) => x.type === "op") && <OpCard key={`${s.op} ${s.program}`} {...p} />}
     </section>
   );

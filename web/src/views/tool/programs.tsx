@@ -2,7 +2,8 @@
 import { useMemo } from "preact/hooks";
 import { Api } from "../../api/client";
 import type { Report } from "../../api/report";
-import { bufferTable, buffersOf, matchOps } from "../../model/compare";
+import { bufferTable, buffersOf, matchOps, moduleBase } from "../../model/compare";
+import { runTitle } from "../../model/runname";
 import type { ToolUrl } from "../../model/toolurl";
 import { asNumber, show, signed } from "../../model/units";
 import { Icon } from "../../widgets/icon";
@@ -22,7 +23,7 @@ export function BaseChoice({ report, s }: { report: Report; s: ToolUrl }) {
   if (programs.length < 2) return null;
   return (
     <label class="choice">Compared with
-      <select value={s.args["base"] ?? ""} onChange={(e) => setArg("base", e.currentTarget.value)}>
+      <select value={s.args["than"] ?? ""} onChange={(e) => setArg("than", e.currentTarget.value)}>
         <option value="">none</option>
         {programs.map((p) => <option key={p.id} value={p.id}>{p.label}</option>)}
       </select>
@@ -31,20 +32,36 @@ export function BaseChoice({ report, s }: { report: Report; s: ToolUrl }) {
 }
 
 export function BufferDiff(p: PartProps) {
-  return p.s.args["base"] ? <Diff {...p} base={p.s.args["base"]} /> : null;
+  const than = p.s.args["than"];
+  const twin = p.base?.report ? twinOf(p.report, p.s, p.base.report) : null;
+  return (
+    <>
+      {than && <Diff {...p} run={p.s.run} host={p.s.hosts} program={than} id="diff" title="Buffers of two programs" told="the other program" />}
+      {p.base && twin && <Diff {...p} run={p.base.run} host={[]} program={twin.id} id="base_diff" title={`Buffers against ${runTitle(p.base.run)}`} told={`${twin.name} of ${runTitle(p.base.run)}`} />}
+    </>
+  );
 }
 
-function Diff({ base, ...p }: PartProps & { base: string }) {
+/** Of another run the program that is called as this one, be it compiled anew; none is: the one that ran longest. */
+function twinOf(report: Report, s: ToolUrl, there: Report): { id: string; name: string } | null {
+  const now = programsOf(report);
+  const mine = now.find((p) => p.id === (s.args["program_id"] || s.program)) ?? now[0];
+  const all = programsOf(there);
+  const twin = all.find((p) => moduleBase(p.name) === moduleBase(mine?.name ?? "")) ?? all[0];
+  return twin ? { id: twin.id, name: moduleBase(twin.name) } : null;
+}
+
+function Diff({ run, host, program, id, title, told, ...p }: PartProps & { run: string; host: readonly string[]; program: string; id: string; title: string; told: string }) {
   const api = useMemo(() => new Api(p.root), [p.root]);
   const space = p.s.args["memory_space"];
-  const other = useReport(api, { run: p.s.run, tool: "memory_viewer", host: p.s.hosts, limit: ROWS, program_id: base, ...(space ? { memory_space: space } : {}) });
+  const other = useReport(api, { run, tool: "memory_viewer", host, limit: ROWS, program_id: program, ...(space ? { memory_space: space } : {}) });
   const r = other.report.value;
   const table = useMemo(() => r && bufferTable(matchOps(buffersOf(r), buffersOf(p.report))), [r, p.report]);
   if (other.problem.value) return <ProblemPanel small problem={other.problem.value} retry={other.retry} />;
   if (!r || !table) return <Loading what="Reading the other program's buffers…" />;
   const [a, b] = [valueOf(r, "program_peak"), valueOf(p.report, "program_peak")];
-  const note = Number.isNaN(a) || Number.isNaN(b) ? "One of the two has no buffers in the profile." : `A, the other program, needs ${show(a, "bytes")}; B, this one, ${show(b, "bytes")} (${signed(b - a, "bytes")}).`;
-  return <TablePart {...p} t={{ ...table, id: "diff", title: "Buffers of two programs", note }} first={false} />;
+  const note = Number.isNaN(a) || Number.isNaN(b) ? "One of the two has no buffers in the profile." : `A, ${told}, needs ${show(a, "bytes")}; B, this one, ${show(b, "bytes")} (${signed(b - a, "bytes")}).`;
+  return <TablePart {...p} t={{ ...table, id, title, note }} first={false} />;
 }
 
 export function AllPrograms(p: PartProps) {

@@ -65,15 +65,18 @@ export function Choice({ name, label, value, options }: { name: string; label: s
 
 const GROUPS = [["category", "Category"], ["program", "Program"], ["scope", "Name scope"]] as const;
 
+const byCaller = (s: ToolUrl): boolean => s.args["view"] === "callers";
+
 export const specials: Record<string, Special | undefined> = {
   overview_page: { afterSeries: (p) => <><TopFindings {...p} /><EnvironmentPart {...p} /></>, elsewhere: isEnvironment },
   op_profile: {
-    controls: ({ s }) => <div class="controls"><Choice name="group_by" label="Group by" value={s.args["group_by"] || "category"} options={GROUPS} /><TopSwitch s={s} /><IdleSwitch s={s} /></div>,
-    treeTitle: (s) => `Ops by ${(GROUPS.find(([v]) => v === s.args["group_by"]) ?? GROUPS[0])[1].toLowerCase()}`,
+    args: (s): Record<string, string> => (byCaller(s) ? { group_by: "scope" } : {}), // callers are scopes
+    controls: ({ s }) => <div class="controls">{!byCaller(s) && <Choice name="group_by" label="Group by" value={s.args["group_by"] || "category"} options={GROUPS} />}<TopSwitch s={s} /><IdleSwitch s={s} /></div>,
+    treeTitle: (s) => (byCaller(s) ? "Ops by caller" : `Ops by ${(GROUPS.find(([v]) => v === s.args["group_by"]) ?? GROUPS[0])[1].toLowerCase()}`),
   },
   kernel_utilization: { top: (p) => <KernelsPart {...p} /> },
   hlo_stats: { controls: (p) => <GroupControls {...p} />, tables: groupedTables },
-  framework_op_stats: { controls: ({ s }) => <div class="controls"><IdleSwitch s={s} /></div>, treeTitle: () => "By name scope", tables: layersFirst },
+  framework_op_stats: { controls: ({ s }) => <div class="controls"><IdleSwitch s={s} /></div>, treeTitle: (s) => (byCaller(s) ? "By caller" : "By name scope"), tables: layersFirst },
   utilization_viewer: { afterSeries: (p) => <UnitsPart {...p} />, tables: unitTables },
   megascale_stats: { afterSeries: (p) => <Questions {...p} /> },
   inference_profile: { controls: (p) => <InferenceControls {...p} />, top: (p) => <Distribution {...p} />, series: (r) => otherSeries(r) },

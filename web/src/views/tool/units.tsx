@@ -5,6 +5,8 @@ import type { Report, Table } from "../../api/report";
 import { HeatMap } from "../../charts/heat";
 import { plural } from "../../model/format";
 import { matrixSeries } from "../../model/hardware";
+import { lessBase } from "../../model/base";
+import { runTitle } from "../../model/runname";
 import { elsewhere, type ToolUrl } from "../../model/toolurl";
 import { Icon } from "../../widgets/icon";
 import type { PartProps } from "./parts";
@@ -36,13 +38,14 @@ export const unitTables = (r: Report): Table[] => r.tables.filter((t) => t.id !=
 
 export function UnitsPart(p: PartProps) {
   const { report, s } = p;
-  const t = report.tables.find((x) => x.id === "matrix");
+  const own = report.tables.find((x) => x.id === "matrix");
+  const t = useMemo(() => (own && p.base?.report ? lessBase(own, p.base.report.tables.find((x) => x.id === "matrix")) : own), [own, p.base]);
   const made = useMemo(() => (t ? matrixSeries(t) : null), [t]);
   if (!t || !made || made.series.names.length === 0) return null;
   return (
     <section class="panel" aria-label="Units by devices">
       <div class="panel-head">
-        <h2>{t.title}</h2>
+        <h2>{t.title}{t !== own && `, less those of ${runTitle(p.base!.run)}`}</h2>
         <output class="table-count">
           {plural(made.series.names.length, "unit")} × {plural(made.series.points.length, "device")}{made.above > 0 && ` · ${plural(made.above, "figure")} beyond 100 % drawn as 100 %`}
         </output>

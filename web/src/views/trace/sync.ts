@@ -9,7 +9,7 @@ import type { Trace } from "./trace";
 /** What was chosen for all pages (an op, a part of the run) stays so, though the timeline itself needs it not. */
 export function handedOn(...without: string[]): string {
   const p = new URLSearchParams(window.location.search);
-  return ["op", "program", "range", "steps", "step_marker"].filter((k) => !without.includes(k)).map((k) => (p.get(k) ? `&${k}=${encodeURIComponent(p.get(k)!)}` : "")).join("");
+  return ["op", "program", "range", "steps", "step_marker", "base"].filter((k) => !without.includes(k)).map((k) => (p.get(k) ? `&${k}=${encodeURIComponent(p.get(k)!)}` : "")).join("");
 }
 
 /** What all pages of the run are about from now on: START..END, or "" for the whole of it. */

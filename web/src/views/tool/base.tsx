@@ -1,0 +1,95 @@
+// The run that all pages of this one are held against: how it is chosen, and what its reports say.
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import { Api, type Problem } from "../../api/client";
+import type { Report } from "../../api/report";
+import type { Runs } from "../../api/types";
+import { isOpTable, pairOps, scaleOf, type Base } from "../../model/base";
+import { runTitle } from "../../model/runname";
+import { compareHref, encode, rangeArguments, rangeQuery, toolArguments, type ToolUrl } from "../../model/toolurl";
+import type { Tool } from "../../model/tools";
+import { Icon } from "../../widgets/icon";
+import { Popover } from "../../widgets/popover";
+import { useReport } from "./load";
+import { set } from "./state";
+
+const ROWS = 100_000;
+const OFFERED = 12;
+
+/** What the tool's rows are depends on these, and so they are the base's, too. */
+const SAME = new Set(["group_by", "idle", "zeros"]);
+
+export interface Held {
+  base: Base | null; // null: none is chosen
+  problem: Problem | null;
+  busy: boolean;
+}
+
+export function useBase(api: Api, s: ToolUrl, tool: Tool, r: Report | null, more: Record<string, string> | undefined): Held {
+  const marker: Record<string, string> = s.marker ? { step_marker: s.marker } : {};
+  const args = Object.fromEntries(Object.entries({ ...toolArguments(s), ...more }).filter(([k]) => SAME.has(k)));
+  const on = s.base !== "" && r !== null;
+  const ops = on && (r.tables.some(isOpTable) || (r.tree?.id ?? "").startsWith("by_"));
+  const here = { run: s.run, host: s.hosts, ...rangeArguments(s) };
+  const there = useReport(api, on ? { run: s.base, tool: tool.id, limit: ROWS, ...marker, ...args } : null);
+  const overview = useReport(api, on ? { tool: "overview_page", limit: 1, ...here } : null);
+  const overviewThere = useReport(api, on ? { run: s.base, tool: "overview_page", limit: 1, ...marker } : null);
+  const opsHere = useReport(api, ops ? { tool: "hlo_stats", limit: ROWS, ...here } : null);
+  const opsThere = useReport(api, ops ? { run: s.base, tool: "hlo_stats", limit: ROWS, ...marker } : null);
+  const all = [there, overview, overviewThere, ...(ops ? [opsHere, opsThere] : [])];
+  const byTime = s.range !== "" && s.steps === "";
+  const base = useMemo((): Base | null => {
+    const report = there.report.value;
+    if (!on || report?.tool !== tool.id || !overview.report.value || !overviewThere.report.value) return null;
+    const scale = scaleOf(overview.report.value, overviewThere.report.value, byTime);
+    const [a, b] = [opsThere.report.value, opsHere.report.value];
+    return { run: s.base, report, scale, ops: ops && a && b ? pairOps(b, a, scale.cores) : null };
+  }, [on, ops, byTime, s.base, tool, ...all.map((x) => x.report.value)]);
+  return { base, problem: on ? all.find((x) => x.problem.value)?.problem.value ?? null : null, busy: on && all.some((x) => x.busy.value) };
+}
+
+/** In the bar of each page of the run. */
+export function BaseChip({ s, root, held }: { s: ToolUrl; root: string; held?: Held }) {
+  if (!s.base) return <Popover title="Hold the pages against another run" label={<><Icon name="compare" /> <span class="cut">Base</span></>}>{(close) => <Choice s={s} root={root} close={close} />}</Popover>;
+  const why = held?.problem ? held.problem.message : "";
+  return (
+    <span class={`range-chip base-chip ${why ? "ignored" : ""}`} role="group" aria-label="Base run">
+      <Icon name={why ? "warn" : "compare"} />
+      <span class="cut" title={why || `All pages of the run are held against ${runTitle(s.base)}; a click explains the whole change`}>
+        {why ? <>base <s>{runTitle(s.base)}</s>: {why}</> : <>base <a href={bothHref(root, s)}>{runTitle(s.base)}</a></>}
+      </span>
+      {held?.busy && <span class="spinner" role="status" aria-label="Reading the base" />}
+      <button type="button" class="tool" title="Against no other run" aria-label="Against no other run" onClick={() => set({ base: "" })}><Icon name="close" /></button>
+    </span>
+  );
+}
+
+/** Compare, the base as what was before. */
+export const bothHref = (root: string, s: ToolUrl): string => `${compareHref(root, s.base, "")}&b=${encode(s.run)}${rangeQuery({ range: "", steps: "", marker: s.marker })}`;
+
+function Choice({ s, root, close }: { s: ToolUrl; root: string; close: () => void }) {
+  const q = useSignal("");
+  const runs = useSignal<Runs | null>(null);
+  useEffect(() => {
+    const abort = new AbortController();
+    new Api(root).json<Runs>("runs", { limit: OFFERED + 1, q: q.value }, abort.signal).then((got) => (runs.value = got), () => undefined); // a name can be typed all the same
+    return () => abort.abort();
+  }, [root, q.value]);
+  const take = (run: string): void => {
+    if (run.trim() === "") return;
+    set({ base: run.trim() });
+    close();
+  };
+  const listed = (runs.value?.runs ?? []).filter((r) => r.state === "ready" && r.run !== s.run).slice(0, OFFERED);
+  return (
+    <form class="step-marker" onSubmit={(e) => (e.preventDefault(), take(listed.length === 1 ? listed[0]!.run : q.value))}>
+      <label>Show by how much all pages changed from the run called
+        <input class="field" type="text" spellcheck={false} autocomplete="off" value={q.value} placeholder="part of its name" onInput={(e) => (q.value = e.currentTarget.value)} />
+      </label>
+      {listed.length > 0
+        ? <ul aria-label="Runs">{listed.map((r) => <li key={r.run}><button type="button" class="link" onClick={() => take(r.run)}>{runTitle(r.run)}</button></li>)}</ul>
+        : runs.value && <p class="none">No other run is called so.</p>}
+      <p class="row"><button type="submit" class="button">Use it</button></p>
+    </form>
+  );
+}
