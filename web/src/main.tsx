@@ -3,9 +3,12 @@ import { render, type ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import { asProblem, type Problem } from "./api/client";
 import { follow, here } from "./model/location";
+import "./model/textsize";
 import "./model/theme";
+import { followCaptures } from "./shell/captures";
 import { Dialogs, listenGlobalKeys } from "./shell/dialogs";
 import { Rail } from "./shell/rail";
+import { CaptureVoice } from "./shell/recording";
 import { Uploads } from "./shell/upload";
 import { views, type View } from "./views/registry";
 import { ProblemPanel } from "./widgets/problem";
@@ -61,7 +64,9 @@ function App() {
   const page = useComputed(() => here.value.page);
   const view = views.find((v) => v.page === page.value);
   const Now = view && !view.lazy ? (view.load as ComponentType) : null;
+  const root = useComputed(() => here.value.root);
   useEffect(listenGlobalKeys, []);
+  useEffect(() => followCaptures(root.value), [root.value]);
   return (
     <>
       <Rail />
@@ -69,6 +74,7 @@ function App() {
         {Now ? <Now /> : view ? <Lazy key={view.page} view={view} /> : <NotFound />}
       </div>
       <Uploads />
+      <CaptureVoice />
       <Dialogs />
     </>
   );

@@ -8,7 +8,7 @@ import { compareHref, parseTool, toolHref } from "../model/toolurl";
 import { TIMELINE, tools } from "../model/tools";
 import { Icon } from "../widgets/icon";
 import { Palette } from "./palette";
-import { currentRun } from "./rail";
+import { capturesHref, currentRun } from "./rail";
 import { isTyping } from "./typing";
 
 export const dialog = signal<"" | "palette" | "help">("");
@@ -18,7 +18,7 @@ function goByKey(key: string): boolean {
   const { root, search } = here.peek();
   const run = currentRun();
   if (key === "a") return go(root), true;
-  if (key === "l") return go(`${root}captures`), true;
+  if (key === "l") return go(capturesHref(root)), true;
   if (key === "d") return go(`${root}admin`), true;
   if (key === "v") return go(compareHref(root, run, search)), true;
   const tool = tools.find((t) => t.key === key);

@@ -10,7 +10,7 @@ import { opColumns, opOf, type OpId } from "../model/ops";
 import { compareHref, elsewhere, parseTool, toolHref } from "../model/toolurl";
 import { tools } from "../model/tools";
 import { Icon, type IconName } from "../widgets/icon";
-import { currentRun } from "./rail";
+import { capturesHref, currentRun } from "./rail";
 import { chooseFile } from "./upload";
 import { toolsOf } from "./runtools";
 
@@ -38,7 +38,7 @@ function staticCommands(): Command[] {
   list.push(
     { label: "All runs", hint: "", icon: "runs", act: () => go(root) },
     { label: "Compare two runs", hint: "", icon: "compare", act: () => go(compareHref(root, run, search)) },
-    { label: "Captures", hint: "How profiles come here", icon: "camera", act: () => go(`${root}captures`) },
+    { label: "Captures", hint: "Profile what runs now", icon: "camera", act: () => go(capturesHref(root)) },
     { label: "Admin", hint: "How this instance does", icon: "admin", act: () => go(`${root}admin`) },
     { label: "Open a file", hint: "Upload a profile from this machine", icon: "upload", act: chooseFile },
     { label: "Theme: system, light, dark", hint: "T", icon: "auto", act: cycleTheme },

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { here } from "../model/location";
 import { runTitle } from "../model/runname";
-import { compareHref, parseTool, toolHref } from "../model/toolurl";
+import { compareHref, encode, parseTool, toolHref } from "../model/toolurl";
 import { TIMELINE, tools, type Tool } from "../model/tools";
 import { Icon, type IconName } from "../widgets/icon";
 import { drawer } from "./drawer";
@@ -39,6 +39,12 @@ export function currentRun(): string {
   return NO_RUN.has(here.value.page) ? "" : new URLSearchParams(here.value.search).get("run") ?? "";
 }
 
+/** The hosts of the run one comes from are chosen there. */
+export function capturesHref(root: string): string {
+  const run = here.value.page === "captures" ? new URLSearchParams(here.value.search).get("run") : currentRun();
+  return `${root}captures${run ? `?run=${encode(run)}` : ""}`;
+}
+
 export function Rail() {
   const { root, page, search } = here.value;
   const open = wanted.value ?? page !== TIMELINE;
@@ -55,7 +61,7 @@ export function Rail() {
       <div class="rail-items">
         <Item href={root} icon="runs" label="Runs" here={page === ""} hint="All runs (G A)" />
         <Item href={compareHref(root, run, search)} icon="compare" label="Compare" here={page === "compare"} hint="Compare two runs (G V)" />
-        <Item href={`${root}captures`} icon="camera" label="Captures" here={page === "captures"} hint="How profiles come here (G L)" />
+        <Item href={capturesHref(root)} icon="camera" label="Captures" here={page === "captures"} hint="Profile what runs now (G L)" />
         <Item href={`${root}admin`} icon="admin" label="Admin" here={page === "admin"} hint="How this instance does (G D)" />
         <Pinned root={root} run={run} page={page} />
         {run && <RunItems root={root} run={run} page={page} href={(t) => toolHref(root, t.id, state)} />}

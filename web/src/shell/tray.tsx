@@ -3,6 +3,7 @@ import { plural } from "../model/format";
 import { Icon } from "../widgets/icon";
 import { Popover } from "../widgets/popover";
 import { wantNoMore } from "./figures";
+import { captureNews, CaptureLines } from "./recording";
 import { jobs, progressText, type Job } from "./jobs";
 
 function JobLine({ job }: { job: Job }) {
@@ -22,12 +23,16 @@ function JobLine({ job }: { job: Job }) {
 
 export function Tray() {
   const n = jobs.value.length;
-  if (n === 0) return null;
+  const { going, over } = captureNews();
+  const busy = n + going.length;
+  if (busy + over.length === 0) return null;
+  const title = [busy > 0 && `Work in progress: ${plural(busy, "job")}`, over.length > 0 && `${plural(over.length, "capture")} ended`].filter(Boolean).join(", ");
   return (
-    <Popover right title={`Work in progress: ${plural(n, "job")}`} label={<><span class="spinner" /> {n}</>}>
+    <Popover right title={title} label={busy > 0 ? <><span class="spinner" /> {busy}</> : <span class="ended"><Icon name={over.every((c) => c.outcome === "SUCCEEDED") ? "check" : "warn"} /></span>}>
       {() => (
         <>
-          <ul class="jobs" aria-label="Work in progress">{jobs.value.map((j) => <JobLine key={j.id} job={j} />)}</ul>
+          <CaptureLines />
+          {n > 0 && <ul class="jobs" aria-label="Work in progress">{jobs.value.map((j) => <JobLine key={j.id} job={j} />)}</ul>}
           {n > 1 && <p class="row"><button type="button" class="button push" onClick={() => { wantNoMore(); jobs.peek().forEach((j) => j.cancel()); }}><Icon name="close" /> Cancel all</button></p>}
         </>
       )}

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { here } from "../model/location";
 import { choice, cycleTheme } from "../model/theme";
 import { drawer } from "../shell/drawer";
+import { RecordingChip } from "../shell/recording";
 import { ShareButton } from "../shell/share";
 import { Tray } from "../shell/tray";
 import { UploadChip } from "../shell/upload";
@@ -22,6 +23,7 @@ export function Bar({ crumbs, children }: { crumbs: ComponentChildren; children?
       <nav class="crumbs" aria-label="You are here">{crumbs}</nav>
       <div class="tools">
         {children}
+        <RecordingChip />
         <UploadChip />
         <Tray />
         <ShareButton />

@@ -1,65 +1,159 @@
-// How profiles come here. Taking one from this page is not built; what works today is said, and no
-// more.
+// Profiles of programs that run now: what is asked for, how it goes, what came of it. Where the server
+// takes none it says why, and how profiles come here otherwise.
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-import { Api } from "../../api/client";
-import type { Runs } from "../../api/types";
-import { here } from "../../model/location";
-import { OpenFile } from "../../shell/upload";
-import { Copy } from "../../widgets/copy";
-import { Bar } from "../../widgets/shell";
+import { useEffect, useMemo } from "preact/hooks";
+import { Api, asProblem, isAbort, type Problem } from "../../api/client";
+import { readCapture, type Capture, type Captures, type Continuous } from "../../api/captures";
+import type { Run, Runs } from "../../api/types";
+import { count, date, plural } from "../../model/format";
+import { go, here } from "../../model/location";
+import { isOver } from "../../model/captures";
+import { runHref, runTitle } from "../../model/runname";
+import { encode } from "../../model/toolurl";
+import { captures, capturesProblem, record, refreshCaptures } from "../../shell/captures";
+import { RecordingButtons, RefusedList, Since, Sure, useAct, user } from "../../shell/recording";
+import { Icon } from "../../widgets/icon";
+import { ProblemPanel } from "../../widgets/problem";
+import { Bar, Loading } from "../../widgets/shell";
+import { CaptureForm } from "./form";
+import { JobCard } from "./job";
+import { Snippet, Ways } from "./ways";
 
-function Snippet({ text, what }: { text: string; what: string }) {
-  return (
-    <div class="snippet">
-      <pre tabIndex={0} aria-label={what}>{text}</pre>
-      <Copy text={() => text} title={`Copy: ${what}`} />
-    </div>
-  );
+const LISTED = 20;
+
+function address(root: string, run: string, id: string): string {
+  const query = [run && `run=${encode(run)}`, id && `id=${encode(id)}`].filter(Boolean).join("&");
+  return `${root}captures${query && `?${query}`}`;
 }
 
-const quoted = (s: string): string => `"${s.replace(/[\\"]/g, "\\$&")}"`;
+/** null: not known yet. */
+function useHosts(api: Api, run: string): readonly string[] | null {
+  const hosts = useSignal<readonly string[] | null>(null);
+  useEffect(() => {
+    const abort = new AbortController();
+    hosts.value = run ? null : [];
+    if (run) api.json<Run>("run", { run }, abort.signal).then((r) => (hosts.value = r.hosts.map((h) => h.host)), (e: unknown) => isAbort(e) || (hosts.value = []));
+    return () => abort.abort();
+  }, [api, run]);
+  return hosts.value;
+}
 
 export function CapturesPage() {
-  const { root } = here.value;
+  const { root, search } = here.value;
+  const p = new URLSearchParams(search);
+  const run = p.get("run") ?? "";
+  const api = useMemo(() => new Api(root), [root]);
   const place = useSignal("");
+  const hosts = useHosts(api, run);
+  const data = captures.value;
+  const problem = capturesProblem.value;
   useEffect(() => {
     document.title = "Captures · xprofd";
     const abort = new AbortController();
-    new Api(root).json<Runs>("runs", { limit: 1 }, abort.signal).then((r) => (place.value = r.location), () => undefined);
+    api.json<Runs>("runs", { limit: 1 }, abort.signal).then((r) => (place.value = r.location), () => undefined);
     return () => abort.abort();
-  }, [root]);
+  }, [api]);
   const dir = place.value || "LOGDIR";
   return (
     <>
-      <Bar crumbs={<b>Captures</b>} />
-      <main class="page prose">
+      <Bar crumbs={run ? <><a href={root}>Runs</a> <Icon name="right" /> <a href={runHref(root, run)} title={runTitle(run)}>{runTitle(run)}</a> <Icon name="right" /> <b>Captures</b></> : <b>Captures</b>} />
+      <main class="page prose captures-page">
         <div class="page-head">
           <h1>Captures</h1>
-          <p>How a profile comes to be in the list of runs.</p>
+          <p>{data?.enabled ? "Profile programs while they run." : "How a profile comes to be in the list of runs."}</p>
         </div>
-        <p class="verdict"><span>This version does not take profiles itself: there is no button here that starts one. It shows what your programs and tools write, as soon as they have written it.</span></p>
-        <section aria-labelledby="from-program">
-          <h2 id="from-program">From the program</h2>
-          <p>A few steps are enough. Write below <code>{dir}</code> (or whatever leads there from the machine that runs the program):</p>
-          <Snippet what="capture in a JAX program" text={`import jax\n\njax.profiler.start_trace(${quoted(dir)})\n...  # three to ten steps\njax.profiler.stop_trace()`} />
-          <p>Name the steps, so that times are told per step: <code>with jax.profiler.StepTraceAnnotation("train", step_num=i):</code></p>
-        </section>
-        <section aria-labelledby="on-demand">
-          <h2 id="on-demand">From a program that runs</h2>
-          <p>If it has called <code>jax.profiler.start_server(9999)</code>, JAX's own collector asks it for two seconds:</p>
-          <Snippet what="capture on demand" text={`python -m jax.collect_profile 9999 2000 --log_dir=${quoted(dir)} --no_perfetto_link`} />
-        </section>
-        <section aria-labelledby="from-file">
-          <h2 id="from-file">From a file</h2>
-          <p>Drop a <code>&lt;host&gt;.xplane.pb</code> or <code>.xplane.pb.gz</code> on any page, or choose it. It is kept for a while and not listed to others.</p>
-          <p><OpenFile /></p>
-        </section>
-        <section aria-labelledby="then">
-          <h2 id="then">Then</h2>
-          <p>New runs appear in <a href={root}>the list</a> by themselves, within a few seconds. If one does not, the list says what was read, what was found there, and what is expected.</p>
-        </section>
+        {!data && !problem && <Loading what="Asking what can be captured…" />}
+        {problem && problem.status !== 404 && <ProblemPanel problem={problem} retry={refreshCaptures} />}
+        {(data ? !data.enabled : problem !== null) && <Off reason={data?.reason ?? ""} dir={dir} />}
+        {data?.enabled && (hosts === null ? <Loading what={`Reading the hosts of ${runTitle(run)}…`} /> : <On data={data} api={api} run={run} hosts={hosts} id={p.get("id") ?? ""} root={root} />)}
+        {data?.enabled
+          ? <details class="other-ways"><summary><h2>Other ways</h2></summary><Ways dir={dir} root={root} demand={false} /></details>
+          : <Ways dir={dir} root={root} demand />}
       </main>
     </>
+  );
+}
+
+function Off({ reason, dir }: { reason: string; dir: string }) {
+  return (
+    <>
+      <p class="verdict"><span>This server does not take profiles itself{reason ? <>: {reason}</> : "."}</span></p>
+      <section aria-labelledby="enable">
+        <h2 id="enable">To capture from this page</h2>
+        <p>Start xprofd with the programs that it may ask; each has called <code>jax.profiler.start_server(9999)</code>:</p>
+        <Snippet what="start with targets" text={`xprofd --logdir ${/^[\w./:@%+=-]+$/.test(dir) ? dir : `'${dir.replaceAll("'", "'\\''")}'`} \\\n  --target worker-0=10.0.0.1:9999 --target worker-1=10.0.0.2:9999`} />
+      </section>
+    </>
+  );
+}
+
+function On({ data, api, run, hosts, id, root }: { data: Captures; api: Api; run: string; hosts: readonly string[]; id: string; root: string }) {
+  const open = (to: string): void => go(address(root, run, to));
+  return (
+    <>
+      {data.continuous.length > 0 && <Recording list={data.continuous} after={(c) => open(c.id)} />}
+      <section aria-labelledby="new-capture">
+        <h2 id="new-capture">New capture</h2>
+        <CaptureForm data={data} run={run} hosts={hosts} started={open} />
+      </section>
+      <Jobs data={data} api={api} id={id} root={root} open={open} />
+    </>
+  );
+}
+
+function Recording({ list, after }: { list: readonly Continuous[]; after: (c: Capture) => void }) {
+  const { act, busy, said } = useAct();
+  const refused = useSignal<readonly { target: string; message: string; hint: string }[]>([]);
+  return (
+    <section class="recording panel" aria-labelledby="recording">
+      <h2 id="recording"><span class="recording-dot" aria-hidden="true" /> Recording continuously <Since list={list} /></h2>
+      <ul class="target-results" aria-label="Targets that record">
+        {list.map((c) => (
+          <li key={c.target}>
+            <b class="target-name">{c.target}</b>
+            <span class="pill">{c.state === "running" ? "records" : "not known"}</span>
+            <span class="ago" title={date(c.since_ms).iso}>{c.since_ms === null ? "since when is not known" : `since ${date(c.since_ms).text}`}{c.by && `, by ${user(c.by)}`}</span>
+            {list.length > 1 && <span class="push"><Sure label="Stop" ask={`Really stop ${c.target}?`} title={`Ends the recording of ${c.target}`} disabled={busy} act={() => void act(async () => { refused.value = await record([c.target], false); })} /></span>}
+            {c.message && <p class="target-message">{c.message}</p>}
+          </li>
+        ))}
+      </ul>
+      <RecordingButtons list={list} after={after} />
+      <RefusedList list={refused.value} what="still records" />
+      {said}
+    </section>
+  );
+}
+
+/** The one in the address may be older than those that are listed. */
+function useOne(api: Api, id: string, data: Captures): { one: Capture | null; problem: Problem | null } {
+  const one = useSignal<Capture | null>(null);
+  const problem = useSignal<Problem | null>(null);
+  const listed = data.captures.some((c) => c.id === id);
+  useEffect(() => {
+    const abort = new AbortController();
+    one.value = null;
+    problem.value = null;
+    if (id && !listed) readCapture(api, id, abort.signal).then((c) => (one.value = c), (e: unknown) => isAbort(e) || (problem.value = asProblem(e)));
+    return () => abort.abort();
+  }, [api, id, listed]);
+  return { one: one.value, problem: problem.value };
+}
+
+function Jobs({ data, api, id, root, open }: { data: Captures; api: Api; id: string; root: string; open: (id: string) => void }) {
+  const most = useSignal(LISTED);
+  const { one, problem } = useOne(api, id, data);
+  const all = one ? [one, ...data.captures] : data.captures;
+  const shown = all.filter((c, i) => i < most.value || c.id === id || !isOver(c));
+  // Without one in the address the newest is open while it is at work.
+  const isOpen = (c: Capture): boolean => (id ? c.id === id : !isOver(c));
+  return (
+    <section aria-labelledby="captures-list">
+      <h2 id="captures-list">{all.length ? plural(all.length, "capture") : "No capture yet"}</h2>
+      {problem && <p class="none" role="alert">The capture of this address: {problem.message}</p>}
+      {all.length === 0 && <p class="none">What is captured here is listed here, until the server is started anew.</p>}
+      {shown.map((c) => <JobCard key={c.id} c={c} root={root} open={isOpen(c)} flip={() => open(isOpen(c) && id ? "" : c.id)} started={open} />)}
+      {shown.length < all.length && <p class="none">{count(shown.length)} of {count(all.length)} are listed. <button type="button" class="button" onClick={() => (most.value = Infinity)}>List all</button></p>}
+    </section>
   );
 }

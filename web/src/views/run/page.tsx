@@ -8,6 +8,7 @@ import { here } from "../../model/location";
 import { runTitle } from "../../model/runname";
 import { tools } from "../../model/tools";
 import { parseTool, toolHref } from "../../model/toolurl";
+import { capturesHref } from "../../shell/rail";
 import { toolsOf } from "../../shell/runtools";
 import { Icon } from "../../widgets/icon";
 import { ProblemPanel } from "../../widgets/problem";
@@ -36,7 +37,9 @@ export function RunPage() {
   const a = answer.value;
   return (
     <>
-      <Bar crumbs={<><a href={root}>Runs</a> <Icon name="right" /> <b title={runTitle(run)}>{runTitle(run)}</b></>} />
+      <Bar crumbs={<><a href={root}>Runs</a> <Icon name="right" /> <b title={runTitle(run)}>{runTitle(run)}</b></>}>
+        <a class="button" href={capturesHref(root)} title="Profile the same hosts again, now"><Icon name="camera" /> <span class="word">Capture</span></a>
+      </Bar>
       <main class="page">
         {problem.value && <ProblemPanel problem={problem.value} retry={() => turn.value++} />}
         {!a && !problem.value && <Loading what="Reading the run…" />}
