@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/base/pb_wire.h"
 #include "shard/tools/report_figures.h"
 #include "shard/tools/report_pod.h"
 #include "shard/tools/reports_more.h"
@@ -66,6 +67,21 @@ static uint64_t own(const struct figure_step *s)
     return ps > s->wait_ps ? ps - s->wait_ps : 0;
 }
 
+void pod_core_add(struct pod_core *to, const struct figure_step *s)
+{
+    uint64_t busy = s->busy_ps + s->barrier_ps;
+    to->steps++;
+    to->step_ps += lasts(s);
+    to->own_ps += own(s);
+    to->wait_ps += s->wait_ps;
+    to->input_ps += s->input_ps;
+    if (to->core->kind == FIGURE_CPU) /* nothing tells what it did */
+        to->compute_ps += lasts(s) > s->input_ps ? lasts(s) - s->input_ps : 0;
+    else
+        to->compute_ps += busy > s->wait_ps ? busy - s->wait_ps : 0;
+    to->longest_ps = lasts(s) > to->longest_ps ? lasts(s) : to->longest_ps;
+}
+
 static bool list_cores(struct view *v, struct xp_arena *a)
 {
     const struct figures *f = v->f;
@@ -79,23 +95,9 @@ static bool list_cores(struct view *v, struct xp_arena *a)
             struct pod_core *to = &v->cores[v->ncores++];
             to->host = &f->hosts[h];
             to->core = core;
-            for (uint32_t i = 0; i < core->nsteps; i++) {
-                const struct figure_step *s = &core->steps[i];
-                if (!s->whole)
-                    continue;
-                to->steps++;
-                to->step_ps += lasts(s);
-                to->own_ps += own(s);
-                to->wait_ps += s->wait_ps;
-                to->input_ps += s->input_ps;
-                if (core->kind == FIGURE_CPU) /* nothing tells what it did */
-                    to->compute_ps += lasts(s) > s->input_ps ? lasts(s) - s->input_ps : 0;
-                else
-                    to->compute_ps += s->busy_ps + s->barrier_ps > s->wait_ps
-                                          ? s->busy_ps + s->barrier_ps - s->wait_ps
-                                          : 0;
-                to->longest_ps = lasts(s) > to->longest_ps ? lasts(s) : to->longest_ps;
-            }
+            for (uint32_t i = 0; i < core->nsteps; i++)
+                if (core->steps[i].whole)
+                    pod_core_add(to, &core->steps[i]);
         }
     return v->cores != NULL;
 }
@@ -189,16 +191,110 @@ static void straggler(struct report *r, const struct figures *f)
         report_verdict(r, "No host or core holds up the others.");
 }
 
+/* --- the partial: the session's, and what goes between devices --- */
+
+enum { POD_SESSION = 1, POD_COMM };
+
+static enum xp_status pack(struct xp_span session, struct xp_span comm, struct xp_arena *a,
+                           struct xp_span *out, struct xp_error *err)
+{
+    struct xp_buf b;
+    xp_buf_init(&b, SESSION_MAX + FACTS_MAX);
+    xp_pb_put_bytes(&b, POD_SESSION, session);
+    xp_pb_put_bytes(&b, POD_COMM, comm);
+    uint8_t *p = b.failed ? NULL : xp_arena_alloc(a, b.n + 1);
+    if (p)
+        memcpy(p, b.p, b.n);
+    *out = xp_span_of(p, p ? b.n : 0);
+    enum xp_status st = p ? XP_OK
+                          : xp_fail(err, b.failed ? XP_TOO_LARGE : XP_BUSY, 0,
+                                    "hosts and steps do not fit into memory");
+    xp_buf_fini(&b);
+    return st;
+}
+
+static enum xp_status unpack(struct xp_span bytes, struct xp_span *session, struct xp_span *comm,
+                             struct xp_error *err)
+{
+    struct xp_pb r = xp_pb_open(bytes);
+    struct xp_pb_field f;
+    *session = *comm = (struct xp_span){0};
+    while (xp_pb_next(&r, &f)) {
+        if (f.num == POD_SESSION && f.type == XP_PB_LEN)
+            *session = f.bytes;
+        else if (f.num == POD_COMM && f.type == XP_PB_LEN)
+            *comm = f.bytes;
+    }
+    return r.bad ? xp_fail(err, XP_CORRUPT, 0, "hosts and steps of another server cannot be read")
+                 : XP_OK;
+}
+
+static enum xp_status map_pod(const struct tool_host *host, const struct tool_args *args,
+                              struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
+{
+    struct xp_span session, comm;
+    XP_TRY(session_map_report(host, args, a, &session, err));
+    XP_TRY(comm_map(host, args, a, &comm, err));
+    return pack(session, comm, a, partial, err);
+}
+
+static enum xp_status merge_pod(struct xp_span x, struct xp_span y, struct xp_arena *a,
+                                struct xp_span *both, struct xp_error *err)
+{
+    struct xp_span session[3], comm[3];
+    *both = x.n ? x : y;
+    if (!x.n || !y.n)
+        return XP_OK;
+    XP_TRY(unpack(x, &session[0], &comm[0], err));
+    XP_TRY(unpack(y, &session[1], &comm[1], err));
+    XP_TRY(session_merge(session[0], session[1], a, &session[2], err));
+    XP_TRY(facts_merge(comm[0], comm[1], a, &comm[2], err));
+    return pack(session[2], comm[2], a, both, err);
+}
+
+static enum xp_status open_comm(struct comm *c, struct xp_span facts, const struct figures *f,
+                                struct xp_arena *a, struct xp_error *err)
+{
+    struct facts *hosts;
+    size_t n;
+    XP_TRY(facts_open(facts, a, &hosts, &n, err));
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t h = 0; h < f->nhosts; h++)
+            if (f->hosts[h].index == hosts[i].index) {
+                XP_TRY(comm_add(c, &hosts[i], h, err));
+                break;
+            }
+    return XP_OK;
+}
+
+static enum xp_status write_links(struct report *r, struct view *v, struct xp_span facts,
+                                  const struct tool_args *args, struct xp_error *err)
+{
+    struct xp_span channel = {0};
+    struct comm c;
+    tool_arg(args, "channel", &channel);
+    enum xp_status st = comm_init(&c, r->a) ? open_comm(&c, facts, v->f, r->a, err)
+                                            : xp_fail(err, XP_BUSY, 0, "no memory left");
+    if (st == XP_OK)
+        st = report_pod_chips(r, v->f, &c, v->cores, v->ncores, args, err);
+    if (st == XP_OK)
+        st = report_pod_links(r, v->f, &c, channel, err);
+    comm_fini(&c);
+    return st;
+}
+
 static enum xp_status write_report(struct xp_span merged, const struct tool_args *args,
                                    struct report *r, struct xp_error *err)
 {
     struct session s;
     struct figures *f = xp_arena_alloc(r->a, sizeof *f);
     struct view v = {.f = f};
+    struct xp_span session, facts;
     uint32_t wide = 1;
     if (!f)
         return xp_fail(err, XP_BUSY, 0, "no memory left for the report");
-    XP_TRY(session_open_report(merged, args, r->a, &s, f, err));
+    XP_TRY(unpack(merged, &session, &facts, err));
+    XP_TRY(session_open_report(session, args, r->a, &s, f, err));
     if (!list_cores(&v, r->a) || !heat(&v, &wide, r->a))
         return xp_fail(err, XP_BUSY, 0, "no memory left for hosts and steps");
     straggler(r, f);
@@ -210,8 +306,6 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     report_pod_waits(r, f);
     report_table(r, &(struct report_rows){.id = "cores",
                                           .title = "Cores",
-                                          .note = "no profile says where in the torus a chip sits: "
-                                                  "cores stand by host and number",
                                           .columns = core_columns,
                                           .ncolumns = sizeof core_columns / sizeof *core_columns,
                                           .n = v.ncores,
@@ -222,6 +316,7 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     report_table_steps(r, f);
     report_pod_collectives(r, f);
     draw(r, &v, wide);
+    XP_TRY(write_links(r, &v, facts, args, err));
     report_pod_breakdown(r, v.cores, v.ncores);
     report_pod_map(r, f, v.cores, v.ncores);
     report_remarks(r, f);
@@ -230,7 +325,7 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
 
 const struct tool_report report_pod_viewer = {
     .question = "Which host or core do the others wait for?",
-    .map = session_map_report,
-    .merge = session_merge,
+    .map = map_pod,
+    .merge = merge_pod,
     .write = write_report,
 };
