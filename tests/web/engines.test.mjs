@@ -63,7 +63,7 @@ for (const [name, missing, start] of [["Firefox", noFirefox, startFirefox], ["We
       await browser.keys("Escape", "Escape");
 
       const [x, y] = await centre(".drawing canvas");
-      await browser.keys("2");
+      await browser.keys("1");
       await browser.pointer([x - 100, y - 150], [x, y - 100], [x + 150, y - 80]);
       await until("an area is summed up", `(document.querySelectorAll(".aggregate tbody tr").length > 0)`);
       await click(".aggregate .button");

@@ -740,7 +740,7 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     await page.mouse.up();
     await waitFor("exactly the event", () => param("m") === `${e.begin_ps}..${e.begin_ps + e.duration_ps}`);
     await page.keyboard.press("m");
-    const note = page.locator(".marks input");
+    const note = page.locator(".bookmarks input");
     await note.fill("slow, why?");
     await note.press("Enter");
     await waitFor("the note is in the address", () => /^\d+~slow/.test(param("bm") ?? ""));
@@ -752,8 +752,8 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     assert.equal(page.url(), address);
     await page.keyboard.press("q");
     await page.click("#tab-marks");
-    assert.equal(await page.inputValue(".marks input"), "slow, why?");
-    await page.click('.marks button[title="Remove"]');
+    assert.equal(await page.inputValue(".bookmarks input"), "slow, why?");
+    await page.click('.bookmarks button[title="Remove"]');
     await waitFor("it is gone", () => param("bm") === null);
     await page.locator(".drawing canvas").focus();
     await page.keyboard.press("Escape");
@@ -815,7 +815,7 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     await page.keyboard.press("Home");
     await waitFor("the whole session", () => param("t") === null);
     const pressed = page.locator(".group [aria-pressed=true]");
-    for (const [key, mode] of [["2", /selects/], ["3", /zooms/], ["4", /measures/], ["1", /moves/]]) {
+    for (const [key, mode] of [["1", /selects/], ["3", /zooms/], ["4", /measures/], ["2", /moves/]]) {
       await page.keyboard.press(key);
       await waitFor(`${key} is what dragging does`, async () => mode.test(await pressed.getAttribute("title")));
     }
@@ -1005,7 +1005,7 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     await page.keyboard.type("onerror");
     await page.waitForSelector(".hits-list tbody tr");
     await page.keyboard.press("Escape");
-    await page.keyboard.press("2");
+    await page.keyboard.press("1");
     await page.mouse.move(box.x + 5, box.y + 40);
     await page.mouse.down();
     await page.mouse.move(box.x + box.width - 5, box.y + 120, { steps: 3 });

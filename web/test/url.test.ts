@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { emptyOwn, emptyTrace, formatRows, formatTrace, parseRows, parseTrace, type TraceUrl } from "../src/model/url";
+import { emptyOwn, emptyTrace, formatRows, formatTrace, parseRows, parseTrace, usualDock, type TraceUrl } from "../src/model/url";
 
 const full: TraceUrl = {
   run: "2026 run/1", host: "worker-0", t: { t0: -5n, t1: 9007199254740993n }, sel: "18446744073709551615",
@@ -8,11 +8,11 @@ const full: TraceUrl = {
     {
       run: "a,b@c", host: "w@1,2", shift: -5n,
       own: {
-        sel: "12", area: { t0: -3n, t1: 4n, rows: "" }, folded: [1], flat: [2, 3], top: 8, find: "tpu & co", pins: [7, 1], hide: [0], curves: [{ line: 1, stat: "a=b&c" }],
+        sel: "12", area: { t0: -3n, t1: 4n, rows: "" }, folded: [1], flat: [2, 3], top: 8, find: "tpu & co", pins: [7, 1], hide: [0], curves: [{ line: 1, stat: "a=b&c" }], list: 6,
       },
     },
     { run: "", host: "é%", shift: 0n, own: { ...emptyOwn, pins: [4], top: 2 } },
-  ], strip: true, tips: true, flame: true,
+  ], strip: true, tips: true, flame: true, list: 3, order: { by: "p99_ps", down: false }, drag: "measure", dock: "hits", palette: "contrast",
 };
 
 test("everything that changes the picture comes back from the address", () => {
@@ -37,8 +37,20 @@ test("hostile names stay inside their parameter", () => {
   expect(parseTrace(formatTrace({ ...emptyTrace, run })).t).toBeNull();
 });
 
+test("the panel that comes up by itself is not in the address, another one or none is", () => {
+  const sel = { ...emptyTrace, run: "r", sel: "7" };
+  const area = { ...sel, area: { t0: 1n, t1: 2n, rows: "" } };
+  expect([sel, area].map(usualDock)).toEqual(["details", "area"]);
+  expect(usualDock({ ...emptyTrace, beside: [{ run: "", host: "h", shift: 0n, own: { ...emptyOwn, sel: "1" } }] })).toBe("details");
+  expect(formatTrace({ ...sel, dock: "details" })).toBe("?run=r&sel=7");
+  expect(formatTrace({ ...area, dock: "area" })).toBe("?run=r&sel=7&a=1..2");
+  for (const s of [{ ...sel, dock: "" as const }, { ...area, dock: "details" as const }, { ...emptyTrace, run: "r", dock: "rows" as const }])
+    expect(parseTrace(formatTrace(s))).toEqual(s);
+  expect(formatTrace({ ...sel, dock: "" })).toBe("?run=r&sel=7&dock=no");
+});
+
 test("parameters that make no sense are as good as absent", () => {
-  const bad = parseTrace("?run=r&t=5..5&sel=abc&a=9..1&fold=x,1-&top=-3");
+  const bad = parseTrace("?run=r&t=5..5&sel=abc&a=9..1&fold=x,1-&top=-3&drag=x&dock=x&palette=toString&order=-x&list=-1");
   expect(bad).toEqual({ ...emptyTrace, run: "r" });
   expect(parseTrace("?t=1e9..2e9").t).toBeNull();
   expect(parseTrace(`?t=1..${"9".repeat(40)}`).t).toBeNull();

@@ -10,10 +10,10 @@ import { useWidth } from "../widgets/size";
 import { SpanBand, useSpan } from "./span";
 import { shorten } from "./xy";
 
-const LABELS = len(150);
-const TOP = len(22);
-const LETTER = 6.2 * unit; // px
-const MAX_ROW = len(26);
+const labelsWidth = (): number => len(150);
+const topRoom = (): number => len(22);
+const letterWidth = (): number => 6.2 * unit(); // px
+const mostRow = (): number => len(26);
 const MIN_ROW = 3;
 
 /** From pale to strong in one hue; in the dark theme from dim to bright. Where there are values below
@@ -44,8 +44,8 @@ export function HeatMap({ s, onRow, onSpan, first = "name" }: {
   const signed = m.low < 0;
   const [low, high] = signed ? [-Math.max(-m.low, m.high), Math.max(-m.low, m.high)] : [m.low, m.high];
   const rows = useMemo(() => rowOrder(m, s.names, order.value), [m, order.value]);
-  const row = Math.max(MIN_ROW, Math.min(MAX_ROW, Math.floor(len(520) / Math.max(1, m.rows))));
-  const inner = Math.max(40, width.value - LABELS - 8);
+  const row = Math.max(MIN_ROW, Math.min(mostRow(), Math.floor(len(520) / Math.max(1, m.rows))));
+  const inner = Math.max(40, width.value - labelsWidth() - 8);
   const height = row * m.rows;
   const isDark = dark.value;
 
@@ -97,7 +97,7 @@ export function HeatMap({ s, onRow, onSpan, first = "name" }: {
   const name = here ? s.names[rows[here.row]!]! : "";
   const value = here ? m.values[rows[here.row]! * m.columns + here.column]! : NaN;
   const longest = s.points.reduce((n, p) => Math.max(n, show(p[0], s.x.unit).length), 0);
-  const ticks = Math.max(1, Math.ceil(m.columns / Math.max(1, Math.floor(inner / Math.max(len(56), longest * LETTER + 12)))));
+  const ticks = Math.max(1, Math.ceil(m.columns / Math.max(1, Math.floor(inner / Math.max(len(56), longest * letterWidth() + 12)))));
   return (
     <figure class="chart heat" aria-label={s.title}>
       <div class="legend-row">
@@ -116,31 +116,31 @@ export function HeatMap({ s, onRow, onSpan, first = "name" }: {
         </label>
       </div>
       <div
-        ref={box} class="plot heat-plot" tabIndex={0} role="img" onKeyDown={keys} style={{ height: `${height + TOP + 4}px` }}
+        ref={box} class="plot heat-plot" tabIndex={0} role="img" onKeyDown={keys} style={{ height: `${height + topRoom() + 4}px` }}
         aria-label={`${s.title}: ${m.rows} rows, ${m.columns} columns, ${s.y.label} from ${show(m.low, s.y.unit)} to ${show(m.high, s.y.unit)}. Arrow keys go through it.${onSpan ? " With Shift they choose columns, Enter takes them." : ""}`}
       >
-        <svg width={width.value} height={height + TOP} aria-hidden="true">
+        <svg width={width.value} height={height + topRoom()} aria-hidden="true">
           {rows.map((r, k) => k % every === 0 && (
-            <text key={r} class="tick" x={LABELS - len(8)} y={TOP + k * row + row / 2 + len(4)} text-anchor="end">{shorten(s.names[r]!, 22)}</text>
+            <text key={r} class="tick" x={labelsWidth() - len(8)} y={topRoom() + k * row + row / 2 + len(4)} text-anchor="end">{shorten(s.names[r]!, 22)}</text>
           ))}
           {s.points.map((p, i) => i % ticks === 0 && (
-            <text key={i} class="tick" x={LABELS + (i + 0.5) * (inner / m.columns)} y={len(14)} text-anchor="middle">{show(p[0], s.x.unit)}</text>
+            <text key={i} class="tick" x={labelsWidth() + (i + 0.5) * (inner / m.columns)} y={len(14)} text-anchor="middle">{show(p[0], s.x.unit)}</text>
           ))}
           {span.from.value >= 0 && span.to.value >= 0 && (
-            <SpanBand a={LABELS + (span.from.value + 0.5) * (inner / m.columns)} b={LABELS + (span.to.value + 0.5) * (inner / m.columns)} pad={inner / m.columns / 2} top={TOP} tall={height} />
+            <SpanBand a={labelsWidth() + (span.from.value + 0.5) * (inner / m.columns)} b={labelsWidth() + (span.to.value + 0.5) * (inner / m.columns)} pad={inner / m.columns / 2} top={topRoom()} tall={height} />
           )}
-          {here && <rect class="heat-cursor" x={LABELS + here.column * (inner / m.columns)} y={TOP + here.row * row} width={inner / m.columns} height={row} />}
+          {here && <rect class="heat-cursor" x={labelsWidth() + here.column * (inner / m.columns)} y={topRoom() + here.row * row} width={inner / m.columns} height={row} />}
         </svg>
         <canvas
-          ref={canvas} style={{ left: `${LABELS}px`, top: `${TOP}px`, width: `${inner}px`, height: `${height}px` }}
+          ref={canvas} style={{ left: `${labelsWidth()}px`, top: `${topRoom()}px`, width: `${inner}px`, height: `${height}px` }}
           onPointerDown={(e) => (find(e), span.down(e, at.peek()?.column ?? -1))}
           onPointerMove={(e) => (find(e), span.extend(at.peek()?.column ?? -1))} onPointerLeave={() => (at.value = null)}
           onPointerUp={() => span.up()} onPointerCancel={() => span.cancel()} onClick={() => name && !span.took() && onRow?.(name)}
         />
         {here && (
           <div class="chart-tip" role="status" style={{
-            ...(here.column > m.columns * 0.6 ? { right: `${inner - (here.column / m.columns) * inner + 16}px` } : { left: `${LABELS + ((here.column + 1) / m.columns) * inner + 12}px` }),
-            top: `${Math.min(height - 20, TOP + here.row * row)}px`,
+            ...(here.column > m.columns * 0.6 ? { right: `${inner - (here.column / m.columns) * inner + 16}px` } : { left: `${labelsWidth() + ((here.column + 1) / m.columns) * inner + 12}px` }),
+            top: `${Math.min(height - 20, topRoom() + here.row * row)}px`,
           }}>
             <b>{name}</b>
             <dl>

@@ -12,7 +12,7 @@ import { asNumber, show } from "../model/units";
 import { useWidth } from "../widgets/size";
 import { shorten } from "./xy";
 
-const ROW = len(24);
+const rowHeight = (): number => len(24);
 
 function WasteScale() {
   return (
@@ -82,14 +82,14 @@ export function Icicle({ tree, weight, onChoose, isChosen, colour = "name" }: {
         ref={box} class="plot" tabIndex={0} role="img" onKeyDown={keys} onPointerLeave={() => (hover.value = -1)}
         aria-label={`Boxes by ${column.label}. Left and right go through them, Enter zooms in, Escape out. The tree beside it says the same.`}
       >
-        <svg width={width.value} height={depth * ROW} aria-hidden="true">
+        <svg width={width.value} height={depth * rowHeight()} aria-hidden="true">
           {slabs.map((s) => {
             const name = tree.nodes[s.node]!.name;
             const w = s.width * width.value;
             return (
               <g key={s.node} class={`slab ${isChosen(s.node) ? "chosen" : ""}`} onPointerMove={() => (hover.value = s.node)} onClick={() => pick(s.node)}>
-                <rect x={s.x * width.value} y={s.depth * ROW} width={Math.max(1, w - 1)} height={ROW - 1.5} rx={2} fill={colour === "waste" ? wasteColour(unusedOf(tree, s.node)) : colour === "change" ? changeColour(changeOf(tree, s.node)) : colourOf(name, categorize(name, "device"), colours)} />
-                {w > len(34) && <text class="slab-text" x={s.x * width.value + len(5)} y={s.depth * ROW + len(16)}>{shorten(name, Math.floor((w - 8) / (6.9 * unit)))}</text>}
+                <rect x={s.x * width.value} y={s.depth * rowHeight()} width={Math.max(1, w - 1)} height={rowHeight() - 1.5} rx={2} fill={colour === "waste" ? wasteColour(unusedOf(tree, s.node)) : colour === "change" ? changeColour(changeOf(tree, s.node)) : colourOf(name, categorize(name, "device"), colours)} />
+                {w > len(34) && <text class="slab-text" x={s.x * width.value + len(5)} y={s.depth * rowHeight() + len(16)}>{shorten(name, Math.floor((w - 8) / (6.9 * unit())))}</text>}
               </g>
             );
           })}
@@ -97,7 +97,7 @@ export function Icicle({ tree, weight, onChoose, isChosen, colour = "name" }: {
         {here && hereSlab && (
           <div class="chart-tip" role="status" style={{
             ...(hereSlab.x > 0.6 ? { right: `${Math.max(0, (1 - hereSlab.x - hereSlab.width) * width.value)}px` } : { left: `${hereSlab.x * width.value}px` }),
-            top: `${(hereSlab.depth + 1) * ROW + 4}px`,
+            top: `${(hereSlab.depth + 1) * rowHeight() + 4}px`,
           }}>
             <b>{shorten(here.name, 70)}</b>
             <dl>

@@ -11,10 +11,10 @@ import { linearAxis } from "./scale";
 import { SpanBand, useSpan } from "./span";
 import { shorten } from "./xy";
 
-const LEFT = len(62);
-const RIGHT = len(12);
-const BOTTOM = len(38);
-const HEIGHT = len(300);
+const leftRoom = (): number => len(62);
+const rightRoom = (): number => len(12);
+const bottomRoom = (): number => len(38);
+const fullHeight = (): number => len(300);
 
 /** `from`, `to`: the steps that are shown; a drag chooses fewer. `offsets`: heights are addresses. */
 export function Lifetimes({ buffers, last, from, to, peak, chosen, offsets, onChoose, onSpan }: {
@@ -29,17 +29,17 @@ export function Lifetimes({ buffers, last, from, to, peak, chosen, offsets, onCh
   const stack = useMemo(() => (offsets ? byOffset : bySize)(buffers, last), [buffers, offsets]);
   const total = buffers.reduce((a, b) => a + b.size, 0);
   const top = stack.reduce((a, x) => Math.max(a, x.base + x.b.size), 0);
-  const inner = Math.max(60, width.value - LEFT - RIGHT);
+  const inner = Math.max(60, width.value - leftRoom() - rightRoom());
   const y = linearAxis(0, top, "bytes");
   const wide = Math.max(1, to - from);
   const x = linearAxis(from, from + wide, "", Math.max(2, Math.floor(inner / len(110))));
-  const sx = (v: number): number => LEFT + Math.min(1, Math.max(0, (v - from) / wide)) * inner;
+  const sx = (v: number): number => leftRoom() + Math.min(1, Math.max(0, (v - from) / wide)) * inner;
   const stepAt = (clientX: number): number => {
-    const px = clientX - box.current!.getBoundingClientRect().left - LEFT;
+    const px = clientX - box.current!.getBoundingClientRect().left - leftRoom();
     return Math.round(from + Math.min(1, Math.max(0, px / inner)) * wide);
   };
   const span = useSpan((a, b) => a !== b && onSpan(Math.min(a, b), Math.max(a, b)));
-  const sy = (v: number): number => 8 + (HEIGHT - BOTTOM - 8) * (1 - v / y.max);
+  const sy = (v: number): number => 8 + (fullHeight() - bottomRoom() - 8) * (1 - v / y.max);
   const here = stack.find((s) => s.b.key === hover.value);
   const keys = (e: KeyboardEvent): void => {
     const step = e.key === "ArrowUp" ? 1 : e.key === "ArrowDown" ? -1 : 0;
@@ -57,28 +57,28 @@ export function Lifetimes({ buffers, last, from, to, peak, chosen, offsets, onCh
         onPointerDown={(e) => span.down(e, stepAt(e.clientX))} onPointerMove={(e) => span.extend(stepAt(e.clientX))} onPointerUp={() => span.up()} onPointerCancel={() => span.cancel()}
         aria-label={`${buffers.length} buffers, ${show(total, "bytes")} together. Up and down go through them, the table below says the same.`}
       >
-        <svg width={width.value} height={HEIGHT} aria-hidden="true">
+        <svg width={width.value} height={fullHeight()} aria-hidden="true">
           {y.ticks.map((t) => (
             <g key={t.at}>
-              <line class="grid" x1={LEFT} x2={LEFT + inner} y1={sy(t.at)} y2={sy(t.at)} />
-              <text class="tick" x={LEFT - len(8)} y={sy(t.at) + len(4)} text-anchor="end">{t.text}</text>
+              <line class="grid" x1={leftRoom()} x2={leftRoom() + inner} y1={sy(t.at)} y2={sy(t.at)} />
+              <text class="tick" x={leftRoom() - len(8)} y={sy(t.at) + len(4)} text-anchor="end">{t.text}</text>
             </g>
           ))}
-          {x.ticks.filter((t) => t.at >= from && t.at <= from + wide).map((t) => <text key={t.at} class="tick" x={sx(t.at)} y={HEIGHT - BOTTOM + len(16)} text-anchor="middle">{t.text}</text>)}
+          {x.ticks.filter((t) => t.at >= from && t.at <= from + wide).map((t) => <text key={t.at} class="tick" x={sx(t.at)} y={fullHeight() - bottomRoom() + len(16)} text-anchor="middle">{t.text}</text>)}
           {stack.filter(({ b }) => b.end > from && b.begin < from + wide).map(({ b, base }) => {
             const h = sy(base) - sy(base + b.size);
             return (
               <g key={b.key} class={`life ${chosen && b.name === chosen ? "chosen" : ""}`} onPointerMove={() => (hover.value = b.key)} onClick={() => !span.took() && onChoose(b)}>
                 <rect x={sx(b.begin)} y={sy(base + b.size)} width={Math.max(2, sx(b.end) - sx(b.begin))} height={Math.max(0.8, h - (h > 4 ? 1 : 0))} fill={colours[kinds.indexOf(b.kind)]} />
-                {h > len(15) && <text class="slab-text" x={sx(b.begin) + len(6)} y={sy(base + b.size) + Math.min(h / 2 + len(4), len(16))}>{shorten(b.name, Math.floor((sx(b.end) - sx(b.begin) - 10) / (7 * unit)))}</text>}
+                {h > len(15) && <text class="slab-text" x={sx(b.begin) + len(6)} y={sy(base + b.size) + Math.min(h / 2 + len(4), len(16))}>{shorten(b.name, Math.floor((sx(b.end) - sx(b.begin) - 10) / (7 * unit())))}</text>}
               </g>
             );
           })}
-          {span.from.value >= 0 && span.to.value >= 0 && <SpanBand a={sx(span.from.value)} b={sx(span.to.value)} pad={0} top={8} tall={HEIGHT - BOTTOM - 8} />}
-          {peak >= from && peak <= from + wide && <line class="cursor-line" x1={sx(peak)} x2={sx(peak)} y1={8} y2={HEIGHT - BOTTOM} />}
-          {peak >= from && peak <= from + wide && <text class="axis" x={Math.min(sx(peak) + 5, LEFT + inner - len(30))} y={HEIGHT - BOTTOM - len(5)}>peak</text>}
-          <text class="axis" x={LEFT} y={HEIGHT - len(4)}>{`${offsets ? "Offset, allocations one on the other" : "Size"}, ${y.title}`}</text>
-          <text class="axis" x={LEFT + inner} y={HEIGHT - len(4)} text-anchor="end">step of the program</text>
+          {span.from.value >= 0 && span.to.value >= 0 && <SpanBand a={sx(span.from.value)} b={sx(span.to.value)} pad={0} top={8} tall={fullHeight() - bottomRoom() - 8} />}
+          {peak >= from && peak <= from + wide && <line class="cursor-line" x1={sx(peak)} x2={sx(peak)} y1={8} y2={fullHeight() - bottomRoom()} />}
+          {peak >= from && peak <= from + wide && <text class="axis" x={Math.min(sx(peak) + 5, leftRoom() + inner - len(30))} y={fullHeight() - bottomRoom() - len(5)}>peak</text>}
+          <text class="axis" x={leftRoom()} y={fullHeight() - len(4)}>{`${offsets ? "Offset, allocations one on the other" : "Size"}, ${y.title}`}</text>
+          <text class="axis" x={leftRoom() + inner} y={fullHeight() - len(4)} text-anchor="end">step of the program</text>
         </svg>
         {here && (
           <div class="chart-tip" role="status" style={{ right: "12px" }}>

@@ -8,10 +8,10 @@ import { useWidth } from "../widgets/size";
 import { logAxis } from "./scale";
 import { shorten } from "./xy";
 
-const LEFT = len(86);
-const RIGHT = len(28);
-const TOP = len(14);
-const BOTTOM = len(44);
+const leftRoom = (): number => len(86);
+const rightRoom = (): number => len(28);
+const topRoom = (): number => len(14);
+const bottomRoom = (): number => len(44);
 
 export interface Dot {
   key: string;
@@ -49,16 +49,16 @@ export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, 
     [dots, off.value],
   );
   const bounds = useMemo(() => boundsOf([...dots, ...(whole ? [whole] : [])].filter((d) => d.x > 0 && d.y > 0), roofs), [dots, roofs, whole]);
-  const inner = Math.max(60, width.value - LEFT - RIGHT);
-  const tall = height - TOP - BOTTOM;
+  const inner = Math.max(60, width.value - leftRoom() - rightRoom());
+  const tall = height - topRoom() - bottomRoom();
   const ax = logAxis(bounds.x0, bounds.x1, x.unit, bare, Math.floor(inner / len(90)));
   const ay = logAxis(bounds.y0, bounds.y1, y.unit, unitTick, 7);
-  const sx = (v: number): number => LEFT + (Math.log10(v / ax.min) / Math.log10(ax.max / ax.min)) * inner;
-  const sy = (v: number): number => TOP + tall - (Math.log10(v / ay.min) / Math.log10(ay.max / ay.min)) * tall;
-  const inverse = (px: number): number => ax.min * (ax.max / ax.min) ** ((px - LEFT) / inner);
+  const sx = (v: number): number => leftRoom() + (Math.log10(v / ax.min) / Math.log10(ax.max / ax.min)) * inner;
+  const sy = (v: number): number => topRoom() + tall - (Math.log10(v / ay.min) / Math.log10(ay.max / ay.min)) * tall;
+  const inverse = (px: number): number => ax.min * (ax.max / ax.min) ** ((px - leftRoom()) / inner);
   const slopes = roofs.map((r) => slopeOf(r, ax, ay, sx, sy));
   const names = placeNames(roofs, slopes, sx);
-  const inverseY = (py: number): number => ay.min * (ay.max / ay.min) ** ((TOP + tall - py) / tall);
+  const inverseY = (py: number): number => ay.min * (ay.max / ay.min) ** ((topRoom() + tall - py) / tall);
   const radius = (w: number): number => Math.max(2, 20 * Math.sqrt(Math.max(0, w)));
   const colour = (group: string): string => colours[Math.max(0, groups.indexOf(group))] ?? "var(--c0)";
   const marks = whole ? [...seen, whole] : seen;
@@ -134,18 +134,18 @@ export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, 
         <svg width={width.value} height={height} aria-hidden="true">
           {ax.ticks.map((t) => (
             <g key={t.at}>
-              <line class="grid" x1={sx(t.at)} x2={sx(t.at)} y1={TOP} y2={TOP + tall} />
-              <text class="tick" x={sx(t.at)} y={TOP + tall + len(16)} text-anchor="middle">{t.text}</text>
+              <line class="grid" x1={sx(t.at)} x2={sx(t.at)} y1={topRoom()} y2={topRoom() + tall} />
+              <text class="tick" x={sx(t.at)} y={topRoom() + tall + len(16)} text-anchor="middle">{t.text}</text>
             </g>
           ))}
           {ay.ticks.map((t) => (
             <g key={t.at}>
-              <line class="grid" x1={LEFT} x2={LEFT + inner} y1={sy(t.at)} y2={sy(t.at)} />
-              <text class="tick" x={LEFT - len(8)} y={sy(t.at) + len(4)} text-anchor="end">{t.text}</text>
+              <line class="grid" x1={leftRoom()} x2={leftRoom() + inner} y1={sy(t.at)} y2={sy(t.at)} />
+              <text class="tick" x={leftRoom() - len(8)} y={sy(t.at) + len(4)} text-anchor="end">{t.text}</text>
             </g>
           ))}
-          <text class="axis" x={LEFT} y={height - len(5)}>{y.label}</text>
-          <text class="axis" x={LEFT + inner} y={height - len(5)} text-anchor="end">{`${x.label}${x.unit ? `, ${x.unit === "flop/byte" ? "FLOP/B" : x.unit}` : ""}`}</text>
+          <text class="axis" x={leftRoom()} y={height - len(5)}>{y.label}</text>
+          <text class="axis" x={leftRoom() + inner} y={height - len(5)} text-anchor="end">{`${x.label}${x.unit ? `, ${x.unit === "flop/byte" ? "FLOP/B" : x.unit}` : ""}`}</text>
           {roofs.map((r, i) => <RoofLine key={r.name} r={r} i={i} slope={slopes[i]!} ax={ax} ay={ay} sx={sx} sy={sy} />)}
           {seen.map((d) => (
             <circle
@@ -220,7 +220,7 @@ function slopeOf(r: Roof, ax: Box, ay: Box, sx: (v: number) => number, sy: (v: n
   return { from, bend, turn: Math.atan2(sy(bend * k) - sy(from * k), sx(bend) - sx(from)) * (180 / Math.PI) };
 }
 
-const LETTER = 6.4 * unit; // px
+const letterWidth = (): number => 6.4 * unit(); // px
 
 /** Where along its slope each roof's name stands, in px; NaN: no room. Roofs lie close and alike in
     direction: names that share no column do not cross. */
@@ -230,7 +230,7 @@ function placeNames(roofs: readonly Roof[], slopes: readonly Slope[], sx: (v: nu
   const flattestFirst = roofs.map((_, i) => i).filter((i) => roofs[i]!.slope > 0).sort((a, b) => roofs[a]!.slope - roofs[b]!.slope);
   for (const i of flattestFirst) {
     const s = slopes[i]!;
-    const half = (roofs[i]!.name.length * LETTER * Math.cos((s.turn * Math.PI) / 180)) / 2;
+    const half = (roofs[i]!.name.length * letterWidth() * Math.cos((s.turn * Math.PI) / 180)) / 2;
     const middle = Math.min(sx(s.bend) - 24, right) - half;
     if (middle - half < sx(s.from) + 2) continue;
     out[i] = middle;

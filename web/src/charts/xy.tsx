@@ -10,11 +10,11 @@ import { seriesColours } from "./colours";
 import { linearAxis, thin } from "./scale";
 import { SpanBand, useSpan } from "./span";
 
-const LEFT = len(62);
-const RIGHT = len(12);
-const TOP = len(10);
-const BOTTOM = len(40);
-const HEIGHT = len(250);
+const leftRoom = (): number => len(62);
+const rightRoom = (): number => len(12);
+const topRoom = (): number => len(10);
+const bottomRoom = (): number => len(40);
+const usualHeight = (): number => len(250);
 const MANY = 240; // bars; beyond these they become an area
 
 /** Where it is among bars of equal width that begin at each point's x; null: it is beside them. */
@@ -33,7 +33,7 @@ export interface Pick {
   word: string; // what a click shows
 }
 
-export function XyChart({ s, href, onSpan, pick, marks = [], height = HEIGHT }: {
+export function XyChart({ s, href, onSpan, pick, marks = [], height = usualHeight() }: {
   s: Series; href?: (point: readonly Cell[]) => string; onSpan?: (a: Cell | undefined, b: Cell | undefined) => void; marks?: readonly Mark[]; pick?: Pick | undefined; height?: number;
 }) {
   const box = useRef<HTMLDivElement>(null);
@@ -43,25 +43,25 @@ export function XyChart({ s, href, onSpan, pick, marks = [], height = HEIGHT }: 
   const colours = useMemo(() => seriesColours(s.names), [s]);
   const on = s.names.map((_, i) => i).filter((i) => !off.value.has(i));
   const points = s.points;
-  const inner = Math.max(40, width.value - LEFT - RIGHT);
-  const tall = height - TOP - BOTTOM;
+  const inner = Math.max(40, width.value - leftRoom() - rightRoom());
+  const tall = height - topRoom() - bottomRoom();
   const line = s.kind === "line";
   const timed = s.kind === "stack" && s.x.unit !== ""; // a place on an axis, not one of many bars
   const numericX = (line || timed) && s.x.type === "number" && points.length > 1;
 
   const { low, high } = useMemo(() => extremes(points, on, s.kind), [s, off.value]);
   const y = linearAxis(low, high, s.y.unit);
-  const sy = (v: number): number => TOP + tall - ((v - y.min) / (y.max - y.min)) * tall;
+  const sy = (v: number): number => topRoom() + tall - ((v - y.min) / (y.max - y.min)) * tall;
   const x0 = numericX ? asNumber(points[0]![0]) : 0;
   const x1 = numericX ? asNumber(points[points.length - 1]![0]) : 0;
   const xAxis = numericX ? linearAxis(x0, x1, s.x.unit, Math.max(2, Math.floor(inner / len(110)))) : null;
   const slot = inner / Math.max(1, points.length);
   const sx = (i: number): number =>
-    numericX ? LEFT + ((asNumber(points[i]![0]) - x0) / Math.max(x1 - x0, 1e-300)) * inner : LEFT + (i + 0.5) * slot;
+    numericX ? leftRoom() + ((asNumber(points[i]![0]) - x0) / Math.max(x1 - x0, 1e-300)) * inner : leftRoom() + (i + 0.5) * slot;
 
   const nearest = (clientX: number): number => {
     const px = clientX - box.current!.getBoundingClientRect().left;
-    if (!numericX) return Math.min(points.length - 1, Math.max(0, Math.floor((px - LEFT) / slot)));
+    if (!numericX) return Math.min(points.length - 1, Math.max(0, Math.floor((px - leftRoom()) / slot)));
     let best = 0;
     for (let i = 1; i < points.length; i++) if (Math.abs(sx(i) - px) < Math.abs(sx(best) - px)) best = i;
     return best;
@@ -79,9 +79,9 @@ export function XyChart({ s, href, onSpan, pick, marks = [], height = HEIGHT }: 
     else if (e.key === "Enter" && at.peek() >= 0 && numericX) pick?.take?.(asNumber(points[at.peek()]![0]));
     else if (e.key === "Enter" && at.peek() >= 0) pick?.point?.(at.peek());
   };
-  const placeOf = (v: number): number => LEFT + ((v - x0) / Math.max(x1 - x0, 1e-300)) * inner;
+  const placeOf = (v: number): number => leftRoom() + ((v - x0) / Math.max(x1 - x0, 1e-300)) * inner;
   const takeAt = (clientX: number): void => {
-    const px = clientX - box.current!.getBoundingClientRect().left - LEFT;
+    const px = clientX - box.current!.getBoundingClientRect().left - leftRoom();
     pick?.take?.(Math.round(x0 + Math.min(1, Math.max(0, px / inner)) * (x1 - x0)));
   };
   const open = (point: readonly Cell[]): void => {
@@ -90,7 +90,7 @@ export function XyChart({ s, href, onSpan, pick, marks = [], height = HEIGHT }: 
   };
   const label = (i: number): string => show(points[i]![0], s.x.unit);
   const here = at.value >= 0 && at.value < points.length ? points[at.value]! : null;
-  const every = numericX ? 1 : thin(points.length, inner, longestLabel(points, s) * 7 * unit + 14);
+  const every = numericX ? 1 : thin(points.length, inner, longestLabel(points, s) * 7 * unit() + 14);
   return (
     <figure class="chart" aria-label={s.title}>
       <Legend s={s} colours={colours} off={off.value} flip={(i) => (off.value = flipped(off.peek(), i))} />
@@ -105,36 +105,36 @@ export function XyChart({ s, href, onSpan, pick, marks = [], height = HEIGHT }: 
         <svg width={width.value} height={height} aria-hidden="true">
           {y.ticks.map((t) => (
             <g key={t.at}>
-              <line class="grid" x1={LEFT} x2={LEFT + inner} y1={sy(t.at)} y2={sy(t.at)} />
-              <text class="tick" x={LEFT - len(8)} y={sy(t.at) + len(4)} text-anchor="end">{t.text}</text>
+              <line class="grid" x1={leftRoom()} x2={leftRoom() + inner} y1={sy(t.at)} y2={sy(t.at)} />
+              <text class="tick" x={leftRoom() - len(8)} y={sy(t.at) + len(4)} text-anchor="end">{t.text}</text>
             </g>
           ))}
-          <text class="axis" x={LEFT} y={height - len(4)}>{`${s.y.label}${y.title ? `, ${y.title}` : ""}`}</text>
-          <text class="axis" x={LEFT + inner} y={height - len(4)} text-anchor="end">{`${s.x.label}${xAxis?.title ? `, ${xAxis.title}` : ""}`}</text>
+          <text class="axis" x={leftRoom()} y={height - len(4)}>{`${s.y.label}${y.title ? `, ${y.title}` : ""}`}</text>
+          <text class="axis" x={leftRoom() + inner} y={height - len(4)} text-anchor="end">{`${s.x.label}${xAxis?.title ? `, ${xAxis.title}` : ""}`}</text>
           {line
             ? on.map((i) => <path key={i} class="curve" d={curve(points, i, sx, sy)} stroke={colours[i]} />)
             : timed && numericX
               ? areas(points, on, (k) => [sx(k), k + 1 < points.length ? sx(k + 1) : sx(k) + 1], sy).map((d, k) => <path key={on[k]} d={d} fill={colours[on[k]!]} />)
-              : <Bars points={points} on={on} colours={colours} sx={sx} sy={sy} slot={slot} stack={s.kind === "stack"} right={LEFT + inner} />}
+              : <Bars points={points} on={on} colours={colours} sx={sx} sy={sy} slot={slot} stack={s.kind === "stack"} right={leftRoom() + inner} />}
           {line && points.length < 60 && on.map((i) => points.map((p, k) => !Number.isNaN(asNumber(p[i + 1])) && <circle key={`${i},${k}`} class="dot" cx={sx(k)} cy={sy(asNumber(p[i + 1]))} r={2.5} fill={colours[i]} />))}
           {xAxis
             ? xAxis.ticks.filter((t) => t.at >= x0 && t.at <= x1).map((t) => (
-              <text key={t.at} class="tick" x={LEFT + ((t.at - x0) / Math.max(x1 - x0, 1e-300)) * inner} y={TOP + tall + len(16)} text-anchor="middle">{t.text}</text>
+              <text key={t.at} class="tick" x={leftRoom() + ((t.at - x0) / Math.max(x1 - x0, 1e-300)) * inner} y={topRoom() + tall + len(16)} text-anchor="middle">{t.text}</text>
             ))
-            : points.map((_, i) => i % every === 0 && <text key={i} class="tick" x={sx(i)} y={TOP + tall + len(16)} text-anchor="middle">{shorten(label(i), 22)}</text>)}
-          <line class="base" x1={LEFT} x2={LEFT + inner} y1={sy(Math.max(0, y.min))} y2={sy(Math.max(0, y.min))} />
-          {pick && pick.at !== null && numericX && pick.at >= x0 && pick.at <= x1 && <line class="picked-line" x1={placeOf(pick.at)} x2={placeOf(pick.at)} y1={TOP} y2={TOP + tall} />}
+            : points.map((_, i) => i % every === 0 && <text key={i} class="tick" x={sx(i)} y={topRoom() + tall + len(16)} text-anchor="middle">{shorten(label(i), 22)}</text>)}
+          <line class="base" x1={leftRoom()} x2={leftRoom() + inner} y1={sy(Math.max(0, y.min))} y2={sy(Math.max(0, y.min))} />
+          {pick && pick.at !== null && numericX && pick.at >= x0 && pick.at <= x1 && <line class="picked-line" x1={placeOf(pick.at)} x2={placeOf(pick.at)} y1={topRoom()} y2={topRoom() + tall} />}
           {marks.map((m, i) => {
             const place = markAt(points, m.at);
             return place !== null && (
               <g key={m.label} class="mark">
-                <line x1={LEFT + place * slot} x2={LEFT + place * slot} y1={TOP} y2={TOP + tall} />
-                <text x={LEFT + place * slot + (place > points.length * 0.8 ? -4 : 4)} y={TOP + len(11) + i * len(13)} text-anchor={place > points.length * 0.8 ? "end" : "start"}>{m.label}</text>
+                <line x1={leftRoom() + place * slot} x2={leftRoom() + place * slot} y1={topRoom()} y2={topRoom() + tall} />
+                <text x={leftRoom() + place * slot + (place > points.length * 0.8 ? -4 : 4)} y={topRoom() + len(11) + i * len(13)} text-anchor={place > points.length * 0.8 ? "end" : "start"}>{m.label}</text>
               </g>
             );
           })}
-          {span.from.value >= 0 && span.to.value >= 0 && <SpanBand a={sx(span.from.value)} b={sx(span.to.value)} pad={numericX ? 0 : slot / 2} top={TOP} tall={tall} />}
-          {here && <line class="cursor-line" x1={sx(at.value)} x2={sx(at.value)} y1={TOP} y2={TOP + tall} />}
+          {span.from.value >= 0 && span.to.value >= 0 && <SpanBand a={sx(span.from.value)} b={sx(span.to.value)} pad={numericX ? 0 : slot / 2} top={topRoom()} tall={tall} />}
+          {here && <line class="cursor-line" x1={sx(at.value)} x2={sx(at.value)} y1={topRoom()} y2={topRoom() + tall} />}
         </svg>
         {here && <Tip s={s} point={here} on={on} colours={colours} x={sx(at.value)} width={width.value} href={Boolean(href?.(here))} span={Boolean(onSpan)} word={pick && (numericX || pick.point) ? pick.word : ""} />}
       </div>

@@ -1,7 +1,6 @@
 // Who draws the timeline: a worker where the browser can hand it the canvas, else this thread. Both
 // draw the same scenes with the same code. A worker is told of a slab when it is first drawn.
 import type { Name } from "../model/names";
-import { unit } from "../layout/unit";
 import { type Slab, type Slabs } from "../model/slabs";
 import type { Scene } from "./scene";
 import { Timeline } from "./timeline";
@@ -143,7 +142,7 @@ function trusted(): string {
 export function painterFor(canvas: HTMLCanvasElement, slabs: Slabs, again: () => void, broken: () => void): Painter {
   if (usable)
     try {
-      return new There(new Worker(trusted(), { type: "module", name: String(unit) }), canvas, slabs, again, () => {
+      return new There(new Worker(trusted(), { type: "module" }), canvas, slabs, again, () => {
         usable = false;
         broken();
       });

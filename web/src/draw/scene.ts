@@ -8,7 +8,7 @@ export interface Look {
   label: string;
   ink: number; // a pixel of its colour
   lit: boolean;
-  width?: number; // of the label in pixels, once it was measured
+  width?: number; // of the label in pixels where text is as large as usual, once it was measured
 }
 
 export interface SceneLane {
@@ -61,6 +61,7 @@ export interface Scene {
   width: number; // CSS pixels
   height: number;
   scale: number; // device pixels a CSS pixel
+  unit: number; // how large text is (layout/unit.ts)
   scrollTop: number;
   rows: SceneRow[]; // in sight
   ruler: Ruler;

@@ -10,9 +10,9 @@ import { xOf, type Range } from "../model/view";
 import { Bars, type Lane, type Pen } from "./bars";
 import type { Scene, SceneBox, SceneLane, SceneRow, SceneSlab } from "./scene";
 
-export const RULER = px(28);
+export const rulerHeight = (): number => px(28);
 
-const LABEL_ROOM = px(14); // narrower ones get no text
+const labelRoom = (): number => px(14); // narrower ones get no text
 
 /** A lane in sight. */
 interface Laid {
@@ -53,7 +53,7 @@ export class Timeline {
     this.grid(s);
     ctx.save();
     ctx.beginPath();
-    ctx.rect(0, RULER, s.width, s.height - RULER);
+    ctx.rect(0, rulerHeight(), s.width, s.height - rulerHeight());
     ctx.clip();
     s.rows.forEach((row, i) => this.row(s, row, lanes[i]!));
     if (s.area) this.area(s, s.area);
@@ -61,7 +61,7 @@ export class Timeline {
     if (s.selected) this.outline(s, s.selected, s.theme.selected, 2);
     for (const arrow of s.arrows) this.arrow(s, arrow);
     if (s.measured) this.measured(s, s.measured);
-    this.marks(s, RULER);
+    this.marks(s, rulerHeight());
     ctx.restore();
     this.ruler(s);
     this.marks(s, 0);
@@ -74,12 +74,12 @@ export class Timeline {
     const x1 = xOf(s.view, m.t1, s.width);
     if (x1 < 0 || x0 > s.width) return;
     ctx.fillStyle = s.theme.accent;
-    ctx.fillRect(Math.round(x0), RULER, 1, s.height);
-    ctx.fillRect(Math.round(x1), RULER, 1, s.height);
-    const y = RULER + px(16);
+    ctx.fillRect(Math.round(x0), rulerHeight(), 1, s.height);
+    ctx.fillRect(Math.round(x1), rulerHeight(), 1, s.height);
+    const y = rulerHeight() + px(16);
     ctx.fillRect(Math.max(0, x0), y, Math.max(1, Math.min(s.width, x1) - Math.max(0, x0)), 1);
     const text = duration(m.t1 - m.t0, 6);
-    ctx.font = `600 ${12 * unit}px ${s.theme.font}`;
+    ctx.font = `600 ${12 * unit()}px ${s.theme.font}`;
     const w = ctx.measureText(text).width + 14;
     const at = Math.min(s.width - w / 2 - 4, Math.max(w / 2 + 4, (Math.max(0, x0) + Math.min(s.width, x1)) / 2));
     this.pill(s, text, at, y, w);
@@ -106,21 +106,21 @@ export class Timeline {
       if (x < -20 || x > s.width + 20) return;
       ctx.fillStyle = s.theme.flow;
       ctx.globalAlpha = from ? 0.5 : 1;
-      ctx.fillRect(x, from, 1, from ? s.height : RULER);
+      ctx.fillRect(x, from, 1, from ? s.height : rulerHeight());
       ctx.globalAlpha = 1;
       if (from) return;
-      ctx.fillRect(x, RULER - px(15), px(14), px(13));
+      ctx.fillRect(x, rulerHeight() - px(15), px(14), px(13));
       ctx.fillStyle = s.theme.background;
-      ctx.font = `600 ${10 * unit}px ${s.theme.font}`;
+      ctx.font = `600 ${10 * unit()}px ${s.theme.font}`;
       ctx.textBaseline = "middle";
       ctx.textAlign = "center";
-      ctx.fillText(String(i + 1), x + px(7), RULER - px(8));
+      ctx.fillText(String(i + 1), x + px(7), rulerHeight() - px(8));
       ctx.textAlign = "left";
     });
   }
 
   private y(s: Scene, y: number): number {
-    return RULER + y - s.scrollTop;
+    return rulerHeight() + y - s.scrollTop;
   }
 
   /** Time before the session's start and after its end. */
@@ -129,28 +129,28 @@ export class Timeline {
     ctx.fillStyle = s.theme.heading;
     const left = xOf(s.view, s.session.t0, s.width);
     const right = xOf(s.view, s.session.t1, s.width);
-    if (left > 0) ctx.fillRect(0, RULER, Math.min(left, s.width), s.height);
-    if (right < s.width) ctx.fillRect(Math.max(0, right), RULER, s.width, s.height);
+    if (left > 0) ctx.fillRect(0, rulerHeight(), Math.min(left, s.width), s.height);
+    if (right < s.width) ctx.fillRect(Math.max(0, right), rulerHeight(), s.width, s.height);
   }
 
   private grid(s: Scene): void {
     const { ctx } = this;
     ctx.fillStyle = s.theme.grid;
-    for (const t of s.ruler.ticks) if (t.label !== null) ctx.fillRect(Math.round(t.x), RULER, 1, s.height);
+    for (const t of s.ruler.ticks) if (t.label !== null) ctx.fillRect(Math.round(t.x), rulerHeight(), 1, s.height);
   }
 
   private ruler(s: Scene): void {
     const { ctx, theme } = { ctx: this.ctx, theme: s.theme };
     ctx.fillStyle = theme.background;
-    ctx.fillRect(0, 0, s.width, RULER);
+    ctx.fillRect(0, 0, s.width, rulerHeight());
     ctx.fillStyle = theme.line;
-    ctx.fillRect(0, RULER - 1, s.width, 1);
-    ctx.font = `${11 * unit}px ${theme.font}`;
+    ctx.fillRect(0, rulerHeight() - 1, s.width, 1);
+    ctx.font = `${11 * unit()}px ${theme.font}`;
     ctx.textBaseline = "middle";
     for (const t of s.ruler.ticks) {
       const x = Math.round(t.x);
       ctx.fillStyle = t.label === null ? theme.line : theme.muted;
-      ctx.fillRect(x, t.label === null ? RULER - 5 : RULER - 10, 1, t.label === null ? 4 : 9);
+      ctx.fillRect(x, t.label === null ? rulerHeight() - 5 : rulerHeight() - 10, 1, t.label === null ? 4 : 9);
       if (t.label !== null) ctx.fillText(t.label, x + 5, px(13));
     }
     if (s.area) this.rulerArea(s, s.area);
@@ -159,7 +159,7 @@ export class Timeline {
 
   private rulerCursor(s: Scene, x: number): void {
     this.ctx.fillStyle = s.theme.accent;
-    this.ctx.fillRect(Math.round(x), RULER - 8, 1, 8);
+    this.ctx.fillRect(Math.round(x), rulerHeight() - 8, 1, 8);
   }
 
   private rulerArea(s: Scene, a: Range): void {
@@ -168,17 +168,17 @@ export class Timeline {
     const x1 = xOf(s.view, a.t1, s.width);
     if (x1 < 0 || x0 > s.width) return;
     const label = duration(a.t1 - a.t0, 5);
-    ctx.font = `600 ${11 * unit}px ${s.theme.font}`;
+    ctx.font = `600 ${11 * unit()}px ${s.theme.font}`;
     const w = ctx.measureText(label).width + 14;
     const middle = Math.min(s.width - w / 2 - 4, Math.max(w / 2 + 4, (Math.max(0, x0) + Math.min(s.width, x1)) / 2));
     ctx.fillStyle = s.theme.accent;
-    ctx.fillRect(x0, RULER - 3, Math.max(1, x1 - x0), 3);
+    ctx.fillRect(x0, rulerHeight() - 3, Math.max(1, x1 - x0), 3);
     ctx.beginPath();
     ctx.roundRect(middle - w / 2, px(4), w, px(18), px(9));
     ctx.fill();
     ctx.fillStyle = s.theme.background;
     ctx.textAlign = "center";
-    ctx.fillText(label, middle, 13.5 * unit);
+    ctx.fillText(label, middle, 13.5 * unit());
     ctx.textAlign = "left";
   }
 
@@ -200,7 +200,7 @@ export class Timeline {
     const slab = row.slab && !row.curve ? this.slabOf(row.slab) : undefined;
     return (slab?.lanes ?? []).flatMap((lane) => {
       const top = this.y(s, row.y + 2 + lane.lane * row.laneH);
-      if (top > s.height || top + row.laneH < RULER) return [];
+      if (top > s.height || top + row.laneH < rulerHeight()) return [];
       return [{ slab: slab!, lane, bar: this.bars.next(), top, height: row.laneH - 1 }];
     });
   }
@@ -266,19 +266,21 @@ export class Timeline {
     const { ctx } = this;
     const { spans } = bar;
     const k = s.scale;
-    ctx.font = `${11 * unit}px ${s.theme.font}`;
+    const least = labelRoom();
+    const large = unit();
+    ctx.font = `${11 * large}px ${s.theme.font}`;
     ctx.textBaseline = "middle";
     ctx.fillStyle = s.theme.onRect;
     for (let i = 0; i < spans.n; i++) {
       const w = (spans.x1[i]! - spans.x0[i]!) / k;
-      if (w < LABEL_ROOM) continue;
+      if (w < least) continue;
       const index = spans.index[i]!;
       const name = slab.names[lane.name[index]!]!;
       if (!name.lit || (s.lasting && !lasts(lane, index, s.lasting))) continue;
-      name.width ??= ctx.measureText(name.label.slice(0, 400)).width;
+      name.width ??= ctx.measureText(name.label.slice(0, 400)).width / large;
       const n = lane.count?.[index] ?? 1;
       const label = n > 1 ? `${count(n)}× ${name.label}` : name.label;
-      const text = fitText(label, (name.width / Math.max(1, Math.min(400, name.label.length))) * label.length, w - 7);
+      const text = fitText(label, ((name.width * large) / Math.max(1, Math.min(400, name.label.length))) * label.length, w - 7);
       if (text) ctx.fillText(text, spans.x0[i]! / k + 4, top + height / 2 + 0.5, w - 6);
     }
   }
@@ -316,8 +318,8 @@ export class Timeline {
       if (row.line >= 0 && (!a.lines || a.lines.has(row.line)))
         ctx.fillRect(x0, this.y(s, row.y), Math.max(1, x1 - x0), row.h);
     ctx.fillStyle = s.theme.accent;
-    ctx.fillRect(x0, RULER, 1, s.height);
-    ctx.fillRect(x1 - 1, RULER, 1, s.height);
+    ctx.fillRect(x0, rulerHeight(), 1, s.height);
+    ctx.fillRect(x1 - 1, rulerHeight(), 1, s.height);
   }
 
   private arrow(s: Scene, a: Scene["arrows"][number]): void {

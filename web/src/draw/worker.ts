@@ -1,4 +1,5 @@
 // The timeline's canvas off the main thread: what painter.ts tells is kept and drawn here.
+import { setUnit } from "../layout/unit";
 import type { ToWorker } from "./painter";
 import type { Look, SceneSlab } from "./scene";
 import { Timeline } from "./timeline";
@@ -14,6 +15,7 @@ self.onmessage = ({ data }: MessageEvent<ToWorker>): void => {
     slabs.set(s.id, { t0: s.t0, lanes: s.lanes, names: Array.from(s.names, (n) => looks[n]!) });
   for (const id of data.forget) slabs.delete(id);
   if (!data.scene) return;
+  setUnit(data.scene.unit);
   timeline?.draw(data.scene);
   self.postMessage(null);
 };

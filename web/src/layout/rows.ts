@@ -2,14 +2,14 @@
 import type { Line, Plane } from "../api/types";
 import { px } from "./unit";
 
-export const HEADING = px(26);
-export const LANE = px(17); // a lane with its gap
+export const headingHeight = (): number => px(26);
+export const laneHeight = (): number => px(17); // a lane with its gap
 export const FLAT_LANE = 5;
-export const MORE = px(34); // room for what follows the last row
+export const moreHeight = (): number => px(34); // room for what follows the last row
 const PAD = 5; // between lines
-const FLAT_MIN = px(22);
-const CURVE = px(44);
-const EMPTY = px(16); // a line without events: there, but not in the way
+const flatLeast = (): number => px(22);
+const curveHeight = (): number => px(44);
+const emptyHeight = (): number => px(16); // a line without events: there, but not in the way
 
 export interface Row {
   y: number;
@@ -50,10 +50,10 @@ export function isFolded(p: Plane, toggled: ReadonlySet<number>): boolean {
 }
 
 function lineRow(plane: Plane, line: Line, y: number, flat: boolean): Row {
-  if (line.events === 0) return { y, h: EMPTY, plane, line, folded: false, laneH: LANE, flat: false };
+  if (line.events === 0) return { y, h: emptyHeight(), plane, line, folded: false, laneH: laneHeight(), flat: false };
   const lanes = Math.max(1, line.lanes);
-  const laneH = flat && lanes > 1 ? FLAT_LANE : LANE;
-  const h = Math.max(lanes * laneH + PAD, FLAT_MIN);
+  const laneH = flat && lanes > 1 ? FLAT_LANE : laneHeight();
+  const h = Math.max(lanes * laneH + PAD, flatLeast());
   return { y, h, plane, line, folded: false, laneH, flat };
 }
 
@@ -62,8 +62,8 @@ function rowsOf(plane: Plane, line: Line, y: number, flat: boolean, curves: read
   const rows = [lineRow(plane, line, y, flat)];
   let below = y + rows[0]!.h;
   for (const curve of curves) {
-    rows.push({ y: below, h: CURVE, plane, line, folded: false, laneH: CURVE, flat: false, curve });
-    below += CURVE;
+    rows.push({ y: below, h: curveHeight(), plane, line, folded: false, laneH: curveHeight(), flat: false, curve });
+    below += curveHeight();
   }
   return rows;
 }
@@ -101,8 +101,8 @@ export function layoutRows(
   let hidden = 0;
   for (const plane of planes) {
     const folded = isFolded(plane, toggled);
-    rows.push({ y, h: HEADING, plane, line: null, folded, laneH: 0, flat: false });
-    y += HEADING;
+    rows.push({ y, h: headingHeight(), plane, line: null, folded, laneH: 0, flat: false });
+    y += headingHeight();
     if (folded) continue;
     for (const line of plane.lines) {
       if (byLine.has(line.line)) continue;

@@ -35,7 +35,7 @@ function floorTo(t: bigint, step: bigint): bigint {
  * Labels count from the session's start as long as that stays short; deep in a long session
  * they count from a round time that stands once at the left.
  */
-export function layoutRuler(v: View, width: number, gap = 110 * scale): Ruler {
+export function layoutRuler(v: View, width: number, gap = 110 * scale()): Ruler {
   const step = niceStep((v.span * gap) / width);
   const big = BigInt(step);
   const [unit, size] = unitOf(step);

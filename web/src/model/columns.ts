@@ -61,7 +61,7 @@ function inOrder(table: Pick<Table, "columns" | "rows">, picked: number[]): numb
   return [...picked].sort((a, b) => ranks.get(a)! - ranks.get(b)! || a - b);
 }
 
-const CHAR = 7.6 * unit; // px of an average character at 13 px
+const charWidth = (): number => 7.6 * unit(); // px of an average character at 13 px
 const PADDING = 26;
 
 export function naturalWidth(c: Column, rows: readonly (readonly Cell[])[], at: number): number {
@@ -71,10 +71,10 @@ export function naturalWidth(c: Column, rows: readonly (readonly Cell[])[], at: 
     const text = show(rows[i]![at], c.unit);
     if (text.length > longest) longest = text.length;
   }
-  const label = c.label.length * 6.6 * unit + 16; // and the arrow of the order
+  const label = c.label.length * 6.6 * unit() + 16; // and the arrow of the order
   const numeric = isNumeric(c);
   const most = numeric ? 190 : c.type === "op" ? 240 : 280;
-  return Math.round(Math.min(most * unit, Math.max(longest * CHAR, Math.min(label, (numeric ? 118 : 200) * unit), 44)) + PADDING);
+  return Math.round(Math.min(most * unit(), Math.max(longest * charWidth(), Math.min(label, (numeric ? 118 : 200) * unit()), 44)) + PADDING);
 }
 
 const COMMON = 24; // characters

@@ -1,5 +1,5 @@
 // Light, dark, or what the system says.
-import { computed, effect, signal } from "@preact/signals";
+import { batch, computed, effect, signal } from "@preact/signals";
 import { palettes, type PaletteName } from "./colour";
 
 export type Choice = "auto" | "light" | "dark";
@@ -51,12 +51,27 @@ function storedPalette(): PaletteName {
   }
 }
 
-export const paletteName = signal<PaletteName>(storedPalette());
+const own = signal<PaletteName>(storedPalette());
+/** The one that an address names: it holds as long as that address is there. */
+const named = signal<PaletteName | null>(null);
+
+export const paletteName = computed(() => named.value ?? own.value);
 
 export const palette = computed(() => palettes[paletteName.value][dark.value ? "dark" : "light"]);
 
+export function namePalette(name: PaletteName | null): void {
+  named.value = name;
+}
+
+/** What an address has to say, so that the picture comes back from it; null: nothing. */
+export const paletteToName = computed(() => (paletteName.value === "usual" && own.value === "usual" ? null : paletteName.value));
+
+/** One's own from now on, in place of what the address says. */
 export function choosePalette(name: PaletteName): void {
-  paletteName.value = name;
+  batch(() => {
+    own.value = name;
+    named.value = null;
+  });
   try {
     localStorage.setItem(COLOURS, name);
   } catch {

@@ -1,6 +1,22 @@
 // The state of a page as its query string: short, readable, and back again.
-import { categories, type Category } from "./colour";
+import { categories, palettes, type Category, type PaletteName } from "./colour";
 import type { Range } from "./view";
+
+/** What dragging does. */
+export const modes = ["select", "pan", "zoom", "measure"] as const;
+export type Mode = (typeof modes)[number];
+
+/** What the panel below is about. */
+export const tabs = ["details", "area", "hits", "rows", "events", "marks", "curves"] as const;
+export type Tab = (typeof tabs)[number];
+
+/** Columns of an area's table. */
+export const areaColumns = ["name", "count", "self_ps", "total_ps", "min_ps", "mean_ps", "p50_ps", "p99_ps", "max_ps"] as const;
+export interface AreaOrder {
+  by: (typeof areaColumns)[number];
+  down: boolean;
+}
+export const usualOrder: AreaOrder = { by: "self_ps", down: true };
 
 export interface Area extends Range {
   rows: string; // "" is all, else as in the API: 0,3,7-12
@@ -17,6 +33,7 @@ export interface Own {
   pins: number[]; // lines above the others, in their order
   hide: number[];
   curves: Curve[]; // values of events that are drawn
+  list: number | null; // the line whose events are listed
 }
 
 export interface TraceUrl extends Own {
@@ -31,6 +48,10 @@ export interface TraceUrl extends Own {
   strip: boolean; // all devices of the run are shown
   tips: boolean; // suggestions and late steps are shown
   flame: boolean; // the area is shown as a flame graph
+  order: AreaOrder;
+  drag: Mode;
+  dock: Tab | "" | null; // the panel below; "": it is closed; null: as it comes up by itself
+  palette: PaletteName | null; // null: what the browser keeps
 }
 
 /** A value that a line's events carry. */
@@ -49,7 +70,7 @@ export interface Beside {
 
 export const BESIDE_MAX = 3;
 
-export const emptyOwn: Own = { sel: "", area: null, folded: [], flat: [], top: null, find: "", pins: [], hide: [], curves: [] };
+export const emptyOwn: Own = { sel: "", area: null, folded: [], flat: [], top: null, find: "", pins: [], hide: [], curves: [], list: null };
 
 function parseBeside(p: URLSearchParams): Beside[] {
   const out: Beside[] = [];
@@ -77,7 +98,14 @@ export interface Mark {
 
 export const emptyTrace: TraceUrl = {
   ...emptyOwn, run: "", host: "", t: null, q: "", measured: null, marks: [], off: [], beside: [], strip: false, tips: false, flame: false,
+  order: usualOrder, drag: "pan", dock: null, palette: null,
 };
+
+/** The panel that comes up by itself: an address says nothing of it. */
+export function usualDock(s: Pick<TraceUrl, "sel" | "area" | "beside">): Tab | "" {
+  const all: readonly Pick<Own, "sel" | "area">[] = [s, ...s.beside.map((b) => b.own)];
+  return all.some((o) => o.area) ? "area" : all.some((o) => o.sel) ? "details" : "";
+}
 
 export function parseRange(text: string | null): Range | null {
   const m = /^(-?\d{1,19})\.\.(-?\d{1,19})$/.exec(text ?? "");
@@ -164,11 +192,23 @@ function parseOwn(p: URLSearchParams, behind: string): Own {
     pins: [...new Set((get("pin") ?? "").split(",").filter((n) => /^\d{1,9}$/.test(n)).map(Number))].slice(0, 100),
     hide: parseRows(get("hide")),
     curves: parseCurves(get("curve")),
+    list: /^\d{1,9}$/.test(get("list") ?? "") ? Number(get("list")) : null,
   };
+}
+
+/** One of a few words, else what is usual. */
+function oneOf<T extends string, U>(words: readonly T[], text: string | null, usual: U): T | U {
+  return words.find((w) => w === text) ?? usual;
+}
+
+function parseOrder(text: string | null): AreaOrder {
+  const by = oneOf(areaColumns, (text ?? "").replace(/^-/, ""), null);
+  return by ? { by, down: text!.startsWith("-") } : usualOrder;
 }
 
 export function parseTrace(search: string): TraceUrl {
   const p = new URLSearchParams(search);
+  const dock = p.get("dock");
   return {
     ...parseOwn(p, ""),
     run: p.get("run") ?? "",
@@ -182,6 +222,10 @@ export function parseTrace(search: string): TraceUrl {
     strip: p.get("strip") === "1",
     tips: p.get("tips") === "1",
     flame: p.get("as") === "flame",
+    order: parseOrder(p.get("order")),
+    drag: oneOf(modes, p.get("drag"), "pan"),
+    dock: dock === "no" ? "" : oneOf(tabs, dock, null),
+    palette: oneOf(Object.keys(palettes) as PaletteName[], p.get("palette"), null),
   };
 }
 
@@ -202,6 +246,7 @@ export function formatOwn(s: Own, behind = ""): string[] {
   if (s.pins.length) parts.push(["pin", s.pins.join(",")]);
   if (s.hide.length) parts.push(["hide", formatRows(s.hide)]);
   if (s.curves.length) parts.push(["curve", encode(s.curves.map((c) => `${c.line}~${encodeURIComponent(c.stat)}`).join(","))]);
+  if (s.list !== null) parts.push(["list", String(s.list)]);
   return parts.map(([name, value]) => `${name}${behind}=${value}`);
 }
 
@@ -212,11 +257,15 @@ export function formatTrace(s: TraceUrl): string {
   if (s.q) parts.push(`q=${encode(s.q)}`);
   parts.push(...formatOwn(s));
   if (s.area && s.flame) parts.push("as=flame");
+  if (s.area && (s.order.by !== usualOrder.by || s.order.down !== usualOrder.down)) parts.push(`order=${s.order.down ? "-" : ""}${s.order.by}`);
   if (s.off.length) parts.push(`off=${categories.map((c) => c.id).filter((c) => s.off.includes(c)).join(",")}`);
   if (s.beside.length) parts.push(`with=${encode(formatBeside(s.beside))}`);
   s.beside.forEach((b, i) => parts.push(...formatOwn(b.own, `.${i + 1}`)));
   if (s.strip) parts.push("strip=1");
   if (s.tips) parts.push("tips=1");
+  if (s.drag !== "pan") parts.push(`drag=${s.drag}`);
+  if (s.dock !== null && s.dock !== usualDock(s)) parts.push(`dock=${s.dock || "no"}`);
+  if (s.palette) parts.push(`palette=${s.palette}`);
   if (s.measured) parts.push(`m=${s.measured.t0}..${s.measured.t1}`);
   if (s.marks.length) parts.push(`bm=${encodeURIComponent(formatMarks(s.marks)).replace(/%(2C|7E)/g, (c) => decodeURIComponent(c))}`);
   return `?${parts.join("&")}`;

@@ -4,7 +4,7 @@ import { useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Cell, Column, Table } from "../api/report";
-import { px } from "../layout/unit";
+import { px, unit } from "../layout/unit";
 import { commonStart, fullName, naturalWidth, shownColumns } from "../model/columns";
 import { count, plural } from "../model/format";
 import {
@@ -17,8 +17,8 @@ import { Popover } from "./popover";
 import { save } from "./save";
 import { useWidth } from "./size";
 
-export const ROW = px(29); // as in tool.css
-const HEAD = px(32);
+export const rowHeight = (): number => px(29); // as in tool.css
+const headHeight = (): number => px(32);
 const AROUND = 12; // rows drawn beyond those in sight
 const LONG = 18; // rows; more and the table scrolls in itself
 
@@ -190,7 +190,7 @@ function Grid(p: GridProps) {
   const top = useSignal(0);
   const cursor = useSignal(-1);
   const sized = useSignal<Record<string, number>>({});
-  const widths = useMemo(() => columns.map((i) => naturalWidth(table.columns[i]!, table.rows, i)), [table, columns]);
+  const widths = useMemo(() => columns.map((i) => naturalWidth(table.columns[i]!, table.rows, i)), [table, columns, unit()]);
   const starts = useMemo(
     () => new Map(columns.filter((i) => table.columns[i]!.type === "text").map((i) => [i, commonStart(table.rows, i)])),
     [table, columns],
@@ -203,17 +203,17 @@ function Grid(p: GridProps) {
   const fits = sum < width.value;
 
   const long = order.length > LONG;
-  const height = long ? (p.tall ? 30 : LONG) * ROW + HEAD : 0;
-  const from = long ? Math.max(0, Math.floor(top.value / ROW) - AROUND) : 0;
-  const to = long ? Math.min(order.length, Math.ceil((top.value + height) / ROW) + AROUND) : order.length;
+  const height = long ? (p.tall ? 30 : LONG) * rowHeight() + headHeight() : 0;
+  const from = long ? Math.max(0, Math.floor(top.value / rowHeight()) - AROUND) : 0;
+  const to = long ? Math.min(order.length, Math.ceil((top.value + height) / rowHeight()) + AROUND) : order.length;
   const chosen = p.isChosen ? findChosen(table, order, p.isChosen) : -1;
 
   // The chosen row comes into sight when it was chosen elsewhere.
   useLayoutEffect(() => {
     const box = scroller.current;
     if (!box || chosen < 0 || !long) return;
-    const y = chosen * ROW;
-    if (y < box.scrollTop || y > box.scrollTop + box.clientHeight - HEAD - 2 * ROW) box.scrollTop = Math.max(0, y - box.clientHeight / 3);
+    const y = chosen * rowHeight();
+    if (y < box.scrollTop || y > box.scrollTop + box.clientHeight - headHeight() - 2 * rowHeight()) box.scrollTop = Math.max(0, y - box.clientHeight / 3);
   }, [chosen, table]);
 
   const walk = (e: KeyboardEvent): void => {
@@ -221,7 +221,7 @@ function Grid(p: GridProps) {
     const box = scroller.current!;
     const last = order.length - 1;
     const at = cursor.peek() < 0 ? (chosen < 0 ? -1 : chosen) : cursor.peek();
-    const page = Math.max(1, Math.floor(box.clientHeight / ROW) - 2);
+    const page = Math.max(1, Math.floor(box.clientHeight / rowHeight()) - 2);
     const moves: Record<string, number> = {
       ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: last,
     };
@@ -234,9 +234,9 @@ function Grid(p: GridProps) {
     e.preventDefault();
     const next = Math.min(last, Math.max(0, moves[e.key]!));
     cursor.value = next;
-    const y = next * ROW;
+    const y = next * rowHeight();
     if (y < box.scrollTop) box.scrollTop = y;
-    else if (y > box.scrollTop + box.clientHeight - HEAD - 2 * ROW) box.scrollTop = y - box.clientHeight + HEAD + 2 * ROW;
+    else if (y > box.scrollTop + box.clientHeight - headHeight() - 2 * rowHeight()) box.scrollTop = y - box.clientHeight + headHeight() + 2 * rowHeight();
   };
 
   const sumRow = useMemo(() => totals(table, p.rows), [table, p.rows]);
@@ -245,7 +245,7 @@ function Grid(p: GridProps) {
     <>
       <div
         ref={scroller} class={`table-scroll ${long ? "long" : ""}`} tabIndex={0} role="region" aria-label={`${table.title}, ${plural(order.length, "row")}`}
-        style={long ? { height: `${Math.min(height, order.length * ROW + HEAD + 2 * ROW)}px` } : {}}
+        style={long ? { height: `${Math.min(height, order.length * rowHeight() + headHeight() + 2 * rowHeight())}px` } : {}}
         onScroll={(e) => (top.value = e.currentTarget.scrollTop)} onKeyDown={walk}
       >
         <table class="data" aria-rowcount={order.length + 1} style={{ width: fits ? "100%" : `${sum}px` }}>
@@ -260,14 +260,14 @@ function Grid(p: GridProps) {
             </tr>
           </thead>
           <tbody>
-            {from > 0 && <tr class="spacer" aria-hidden="true" style={{ height: `${from * ROW}px` }}><td colSpan={columns.length + (linked ? 1 : 0)} /></tr>}
+            {from > 0 && <tr class="spacer" aria-hidden="true" style={{ height: `${from * rowHeight()}px` }}><td colSpan={columns.length + (linked ? 1 : 0)} /></tr>}
             {Array.from(order.subarray(from, to), (i, k) => (
               <Row
                 key={i} p={{ ...p, starts }} row={table.rows[i]!} index={from + k} linked={linked}
                 chosen={from + k === chosen} cursor={from + k === cursor.value}
               />
             ))}
-            {to < order.length && <tr class="spacer" aria-hidden="true" style={{ height: `${(order.length - to) * ROW}px` }}><td colSpan={columns.length + (linked ? 1 : 0)} /></tr>}
+            {to < order.length && <tr class="spacer" aria-hidden="true" style={{ height: `${(order.length - to) * rowHeight()}px` }}><td colSpan={columns.length + (linked ? 1 : 0)} /></tr>}
           </tbody>
           {(summed || table.rest) && (
             <tfoot>

@@ -10,7 +10,7 @@ import { Copy } from "./copy";
 import { Icon } from "./icon";
 import { save } from "./save";
 
-const LINE = px(18);
+const lineHeight = (): number => px(18);
 const TALL = 28;
 
 /** Names of ops lead to them, on the page one is on. */
@@ -40,7 +40,7 @@ export function TextPane({ text, title, mark }: { text: string; title: string; m
   const hits = useMemo(() => (needle.length > 1 ? lines.flatMap((l, i) => (l.toLowerCase().includes(needle) ? [i] : [])) : []), [lines, needle]);
   const defined = useMemo(() => (mark ? lines.findIndex((l) => new RegExp(`(^|\\s)%?${mark.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}\\s*=`).test(l)) : -1), [lines, mark]);
   const see = (line: number): void => {
-    if (box.current && line >= 0) box.current.scrollTop = Math.max(0, (line - TALL / 3) * LINE);
+    if (box.current && line >= 0) box.current.scrollTop = Math.max(0, (line - TALL / 3) * lineHeight());
   };
   useLayoutEffect(() => see(defined), [defined]);
   const jump = (step: number): void => {
@@ -48,7 +48,7 @@ export function TextPane({ text, title, mark }: { text: string; title: string; m
     at.value = (at.peek() + step + hits.length) % hits.length;
     see(hits[at.value]!);
   };
-  const from = Math.max(0, Math.floor(top.value / LINE) - 20);
+  const from = Math.max(0, Math.floor(top.value / lineHeight()) - 20);
   const to = Math.min(lines.length, from + TALL + 50);
   const current = hits[at.value];
   return (
@@ -70,11 +70,11 @@ export function TextPane({ text, title, mark }: { text: string; title: string; m
         </div>
       </div>
       <div
-        ref={box} class="text-pane" tabIndex={0} role="region" aria-label={`${title}, lines`} style={{ height: `${Math.min(TALL, lines.length + 1) * LINE + 10}px` }}
+        ref={box} class="text-pane" tabIndex={0} role="region" aria-label={`${title}, lines`} style={{ height: `${Math.min(TALL, lines.length + 1) * lineHeight() + 10}px` }}
         onScroll={(e) => (top.value = e.currentTarget.scrollTop)}
       >
-        <div class="text-lines" style={{ height: `${lines.length * LINE}px`, minWidth: `${Math.min(longest, 4000) + 8}ch` }}>
-          <pre style={{ transform: `translateY(${from * LINE}px)` }}>
+        <div class="text-lines" style={{ height: `${lines.length * lineHeight()}px`, minWidth: `${Math.min(longest, 4000) + 8}ch` }}>
+          <pre style={{ transform: `translateY(${from * lineHeight()}px)` }}>
             {lines.slice(from, to).map((l, k) => {
               const i = from + k;
               return <span key={i} class={i === defined ? "mark" : i === current ? "hit" : ""}><i>{i + 1}</i><Line text={l.length > 4000 ? `${l.slice(0, 4000)}…` : l} />{"\n"}</span>;

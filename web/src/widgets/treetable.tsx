@@ -9,11 +9,11 @@ import { familyOf, matching, visibleRows } from "../model/treemodel";
 import { asNumber, exact, show } from "../model/units";
 import { Delta } from "./delta";
 import { Icon } from "./icon";
-import { ROW } from "./table";
+import { rowHeight } from "./table";
 
 const AROUND = 12;
 const TALL = 22; // rows in sight
-const NAME = px(300); // px, at least
+const nameWidth = (): number => px(300); // px, at least
 
 export interface TreeProps {
   tree: Tree;
@@ -44,14 +44,14 @@ export function TreeTable(p: TreeProps) {
     opened.value = new Map(opened.peek()).set(i, !isOpen(i));
   };
   const long = rows.length > TALL;
-  const from = long ? Math.max(0, Math.floor(top.value / ROW) - AROUND) : 0;
-  const to = long ? Math.min(rows.length, Math.ceil(top.value / ROW) + TALL + AROUND) : rows.length;
+  const from = long ? Math.max(0, Math.floor(top.value / rowHeight()) - AROUND) : 0;
+  const to = long ? Math.min(rows.length, Math.ceil(top.value / rowHeight()) + TALL + AROUND) : rows.length;
   const see = (k: number): void => {
     const box = scroller.current!;
     cursor.value = k;
-    const y = k * ROW;
+    const y = k * rowHeight();
     if (y < box.scrollTop) box.scrollTop = y;
-    else if (y > box.scrollTop + box.clientHeight - 3 * ROW) box.scrollTop = y - box.clientHeight + 3 * ROW;
+    else if (y > box.scrollTop + box.clientHeight - 3 * rowHeight()) box.scrollTop = y - box.clientHeight + 3 * rowHeight();
   };
   const keys = (e: KeyboardEvent): void => {
     if (e.target !== e.currentTarget) return;
@@ -87,9 +87,9 @@ export function TreeTable(p: TreeProps) {
   return (
     <div
       ref={scroller} class={`table-scroll ${long ? "long" : ""}`} tabIndex={0} role="region" aria-label={`${p.title}, ${count(rows.length)} rows`}
-      style={long ? { height: `${TALL * ROW + px(34)}px` } : {}} onScroll={(e) => (top.value = e.currentTarget.scrollTop)} onKeyDown={keys}
+      style={long ? { height: `${TALL * rowHeight() + px(34)}px` } : {}} onScroll={(e) => (top.value = e.currentTarget.scrollTop)} onKeyDown={keys}
     >
-      <table class="data tree" style={{ minWidth: `${NAME + columns.reduce((a, i) => a + widthOf(i), 0)}px` }} role="treegrid" aria-label={p.title} aria-rowcount={rows.length + 1}>
+      <table class="data tree" style={{ minWidth: `${nameWidth() + columns.reduce((a, i) => a + widthOf(i), 0)}px` }} role="treegrid" aria-label={p.title} aria-rowcount={rows.length + 1}>
         <colgroup>
           <col />
           {columns.map((i) => <col key={i} style={{ width: `${widthOf(i)}px` }} />)}
@@ -101,7 +101,7 @@ export function TreeTable(p: TreeProps) {
           </tr>
         </thead>
         <tbody>
-          {from > 0 && <tr class="spacer" aria-hidden="true" style={{ height: `${from * ROW}px` }}><td colSpan={columns.length + 1} /></tr>}
+          {from > 0 && <tr class="spacer" aria-hidden="true" style={{ height: `${from * rowHeight()}px` }}><td colSpan={columns.length + 1} /></tr>}
           {rows.slice(from, to).map((i, n) => {
             const node = tree.nodes[i]!;
             const has = family.children[i]!.length > 0;
@@ -126,7 +126,7 @@ export function TreeTable(p: TreeProps) {
               </tr>
             );
           })}
-          {to < rows.length && <tr class="spacer" aria-hidden="true" style={{ height: `${(rows.length - to) * ROW}px` }}><td colSpan={columns.length + 1} /></tr>}
+          {to < rows.length && <tr class="spacer" aria-hidden="true" style={{ height: `${(rows.length - to) * rowHeight()}px` }}><td colSpan={columns.length + 1} /></tr>}
         </tbody>
       </table>
     </div>

@@ -1,9 +1,9 @@
 // Statistics of the selected area, by name.
-import { useSignal } from "@preact/signals";
 import { big } from "../../api/json";
 import type { Aggregate, AggregateRow } from "../../api/types";
 import { count, duration, exactNs, percent, plural } from "../../model/format";
 import { formatRange } from "../../model/toolurl";
+import type { AreaOrder } from "../../model/url";
 import { Copy } from "../../widgets/copy";
 import { Icon } from "../../widgets/icon";
 import { ProblemPanel } from "../../widgets/problem";
@@ -12,7 +12,7 @@ import { FlameGraph } from "./flame";
 import { choosePart } from "./sync";
 import type { Trace } from "./trace";
 
-type Column = "name" | "count" | "self_ps" | "total_ps" | "min_ps" | "mean_ps" | "p50_ps" | "p99_ps" | "max_ps";
+type Column = AreaOrder["by"];
 
 const columns: { id: Column; label: string; title: string }[] = [
   { id: "name", label: "Name", title: "Name of the event" },
@@ -66,21 +66,20 @@ function useSharePaint(part: number, whole: number): { width: string } {
 }
 
 export function AreaTable({ trace }: { trace: Trace }) {
-  const by = useSignal<Column>("self_ps");
-  const down = useSignal(true);
+  const { by, down } = trace.order.value;
   const area = trace.sum.area.value;
   const a = trace.sum.answer.value;
   const problem = trace.sum.problem.value;
   if (!area)
-    return <p class="none">Hold <kbd>Shift</kbd> and drag over the timeline, or press <kbd>2</kbd> and drag, to sum up an area.</p>;
+    return <p class="none">Hold <kbd>Shift</kbd> and drag over the timeline, or press <kbd>1</kbd> and drag, to sum up an area.</p>;
   if (problem) return <ProblemPanel small problem={problem} retry={() => trace.sum.again()} />;
   if (!a) return <Loading what="Adding up…" />;
   const planes = new Map(trace.tracks.value?.planes.map((p) => [p.plane, p.name]));
   const self = Number(a.self_ps);
-  const rows = [...a.rows].sort((x, y) => compare(x, y, by.value) * (down.value ? 1 : -1));
+  const rows = [...a.rows].sort((x, y) => compare(x, y, by) * (down ? 1 : -1));
   const sort = (id: Column): void => {
-    down.value = by.value === id ? !down.value : true;
-    by.value = id;
+    trace.step = true;
+    trace.order.value = { by: id, down: by === id ? !down : true };
   };
   return (
     <div class="aggregate">
@@ -91,8 +90,8 @@ export function AreaTable({ trace }: { trace: Trace }) {
         {a.loading && <span class="warn-text">the profile is still loading</span>}
         <span class="push row">
           <span class="switch" role="group" aria-label="Shown as">
-            <button type="button" aria-pressed={!trace.flame.value} onClick={() => (trace.flame.value = false)}>Table</button>
-            <button type="button" aria-pressed={trace.flame.value} onClick={() => (trace.flame.value = true)}>Flame graph</button>
+            <button type="button" aria-pressed={!trace.flame.value} onClick={() => trace.showFlame(false)}>Table</button>
+            <button type="button" aria-pressed={trace.flame.value} onClick={() => trace.showFlame(true)}>Flame graph</button>
           </span>
           <button type="button" class="button" title="Overview, ops, roofline and the other pages of the run: about this time only" onClick={() => choosePart(trace, formatRange(area))}><Icon name="area" /> All pages: only this time</button>
           <button type="button" class="button" onClick={() => trace.zoomTo(area)}><Icon name="fit" /> Zoom to it</button>
@@ -104,9 +103,9 @@ export function AreaTable({ trace }: { trace: Trace }) {
         <thead>
           <tr>
             {columns.map((c) => (
-              <th key={c.id} scope="col" title={c.title} aria-sort={by.value === c.id ? (down.value ? "descending" : "ascending") : "none"}>
+              <th key={c.id} scope="col" title={c.title} aria-sort={by === c.id ? (down ? "descending" : "ascending") : "none"}>
                 <button type="button" onClick={() => sort(c.id)}>
-                  {c.label}{by.value === c.id && <Icon name={down.value ? "down" : "up"} />}
+                  {c.label}{by === c.id && <Icon name={down ? "down" : "up"} />}
                 </button>
               </th>
             ))}

@@ -8,7 +8,8 @@ import { Details } from "./details";
 import { Hits } from "./hits";
 import { Marks } from "./marks";
 import { RowList } from "./rowlist";
-import type { Tab, Trace } from "./trace";
+import type { Tab } from "../../model/url";
+import type { Trace } from "./trace";
 
 const SMALLEST = 110;
 
@@ -49,13 +50,13 @@ export function Dock({ trace }: { trace: Trace }) {
           {tabs.map((t) => (
             <button
               key={t.id} type="button" role="tab" id={`tab-${t.id}`} aria-selected={trace.tab.value === t.id}
-              aria-controls="dock-panel" onClick={() => (trace.tab.value = t.id)}
+              aria-controls="dock-panel" onClick={() => trace.chooseTab(t.id)}
             >
               {t.label}{t.note && <span class="badge">{t.note}</span>}
             </button>
           ))}
         </div>
-        <button type="button" class="tool push" title="Hide (Q)" aria-label="Hide" onClick={() => (trace.dock.value = false)}>
+        <button type="button" class="tool push" title="Hide (Q)" aria-label="Hide" onClick={() => trace.chooseTab(null)}>
           <Icon name="close" />
         </button>
       </div>

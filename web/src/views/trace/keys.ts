@@ -1,5 +1,6 @@
 // Keys of the timeline. A held key moves smoothly; a tap moves a step.
 import { cycleTheme } from "../../model/theme";
+import { modes } from "../../model/url";
 import { isTyping } from "../../shell/typing";
 import { rowAt } from "./picture";
 import type { Trace } from "./trace";
@@ -27,7 +28,7 @@ export const help: { keys: string; what: string }[][] = [
     { keys: "/ L", what: "search events; find rows" },
     { keys: "] [", what: "next, previous hit" },
     { keys: "R", what: "area from the selected event" },
-    { keys: "1 2 3 4", what: "drag moves, selects, zooms, measures" },
+    { keys: "1 2 3 4", what: "drag selects, moves, zooms, measures" },
     { keys: "P H", what: "pin, hide the row under the pointer, or of the event" },
     { keys: "M E", what: "bookmark at the pointer; all rows as a table" },
     { keys: "V I", what: "all devices of the run; suggestions and late steps" },
@@ -68,7 +69,7 @@ function discrete({ trace, focusSearch, toggleHelp, pointer, pointerShare }: Key
   return {
     p: onRow((line) => trace().togglePin(line)),
     h: onRow((line) => trace().hideLine(line)),
-    e: () => trace().openDock("rows"),
+    e: () => trace().chooseTab("rows"),
     m: () => trace().bookmark(pointer() ? pointerShare() : null),
     f: () => trace().fit(),
     "0": () => trace().whole(),
@@ -83,11 +84,8 @@ function discrete({ trace, focusSearch, toggleHelp, pointer, pointerShare }: Key
     l: () => document.querySelector<HTMLInputElement>(".finder input")?.select(),
     "?": toggleHelp,
     r: () => trace().areaFromEvent(),
-    "1": () => (trace().mode.value = "pan"),
-    "2": () => (trace().mode.value = "select"),
-    "3": () => (trace().mode.value = "zoom"),
-    "4": () => (trace().mode.value = "measure"),
-    q: () => (trace().dock.value = !trace().dock.peek()),
+    ...Object.fromEntries(modes.map((mode, i) => [String(i + 1), () => trace().setMode(mode)])),
+    q: () => trace().chooseTab(trace().dock.peek() ? null : trace().tab.peek()),
     v: () => trace().toggleStrip(),
     i: () => trace().toggleTips(),
     c: () => trace().foldAll(trace().rows.peek().rows.some((r) => !r.line && !r.folded)),

@@ -8,7 +8,7 @@ import { curveValue } from "./curves";
 import { MoreRows } from "./finder";
 import type { Trace } from "./trace";
 
-const LABEL = px(22);
+const labelHeight = (): number => px(22);
 
 function Heading({ trace, row }: { trace: Trace; row: Row }) {
   const { plane, folded } = row;
@@ -51,7 +51,7 @@ function LineLabel({ trace, row, hits, top }: { trace: Trace; row: Row; hits: nu
   const line = row.line!;
   const flatten = line.lanes > 1;
   // Stays in sight as long as a part of the row does.
-  const stick = Math.max(0, Math.min(top - row.y, row.h - LABEL));
+  const stick = Math.max(0, Math.min(top - row.y, row.h - labelHeight()));
   return (
     <div class={`line ${line.events ? "" : "void"}`} style={{ marginTop: `${stick}px` }} title={lineTitle(row)}>
       <span class="who">

@@ -10,7 +10,7 @@ export function Marks({ trace }: { trace: Trace }) {
   return (
     <div class="hits-list">
       <div class="dock-line"><b>{plural(marks.length, "bookmark")}</b><span class="push">They are part of the address</span></div>
-      <table class="grid marks">
+      <table class="grid bookmarks">
         <thead><tr><th scope="col">#</th><th scope="col">Time</th><th scope="col" class="where">Note</th><th scope="col" /></tr></thead>
         <tbody>
           {marks.map((m, i) => (

@@ -7,7 +7,7 @@ import type { Run } from "../../api/types";
 import { categories, colourOf, palettes, type Category, type PaletteName } from "../../model/colour";
 import { bytes, count, duration, plural, shortCount, timestamp } from "../../model/format";
 import { go, here } from "../../model/location";
-import { emptyTrace, formatTrace, parseTrace } from "../../model/url";
+import { emptyTrace, formatTrace, parseTrace, type Mode, type TraceUrl } from "../../model/url";
 import { isTime, lastingText, withLasting } from "../../model/query";
 import { choosePalette, palette, paletteName } from "../../model/theme";
 import { parseTool } from "../../model/toolurl";
@@ -28,7 +28,7 @@ import { StripPanel } from "./strip";
 import { Stage } from "./stage";
 import { choosePart, handedOn, syncAddress } from "./sync";
 import { TipsPanel } from "./tips";
-import { Trace, type Mode } from "./trace";
+import { Trace } from "./trace";
 
 /** The run's hosts, for the choice; without one in the address the first is taken. */
 export function TracePage() {
@@ -164,30 +164,29 @@ function Body({ trace, pointer, active, use }: {
   );
 }
 
+/** Hosts share one clock: the other one is seen at the same time, with what is not about one host's rows and events. */
+function goHost(trace: Trace, host: string, more: Partial<TraceUrl> = {}): void {
+  const { t, q, marks, measured, strip, tips, off, drag, palette } = trace.url();
+  go(`${trace.api.root}trace${formatTrace({ ...emptyTrace, run: trace.who.run, host, t, q, marks, measured, strip, tips, off, drag, palette, ...more })}${handedOn()}`);
+}
+
 /** Another host at a time, as wide as now; of this one its devices, where they are. */
 function showHost(trace: Trace, host: string, at: bigint): void {
   const v = trace.view.peek();
   const t0 = at - BigInt(Math.round(v.span / 2));
   if (host === trace.who.host) return trace.goTo({ at, note: "" });
-  const { q, marks, measured, off, tips } = trace.url();
   const t = trace.chosen.peek() && { t0, t1: t0 + BigInt(Math.round(v.span)) };
-  go(`${trace.api.root}trace${formatTrace({ ...emptyTrace, run: trace.who.run, host, t, q, marks, measured, off, tips, strip: true })}${handedOn()}`);
+  goHost(trace, host, { t, strip: true });
 }
 
 /** A time on a host, with some air around it. */
 function showPlace(trace: Trace, place: Range & { host: string }): void {
   const v = fitView(place, trace.bounds.peek(), 0.5);
   if (place.host === trace.who.host || !place.host) return trace.zoomInto(v);
-  const { q, marks, measured, strip, off } = trace.url();
-  go(`${trace.api.root}trace${formatTrace({ ...emptyTrace, run: trace.who.run, host: place.host, t: { t0: v.t0, t1: endOf(v) }, q, marks, measured, strip, off, tips: true })}${handedOn()}`);
+  goHost(trace, place.host, { t: { t0: v.t0, t1: endOf(v) }, tips: true });
 }
 
 function Crumbs({ api, trace, run, host, info }: { api: Api; trace: Trace; run: string; host: string; info: Run | null }) {
-  // Hosts share one clock: the other one is seen at the same time.
-  const choose = (to: string): void => {
-    const { t, q, marks, measured, strip } = trace.url();
-    go(`${api.root}trace${formatTrace({ ...emptyTrace, run, host: to, t, q, marks, measured, strip })}${handedOn()}`);
-  };
   const hosts = info?.hosts ?? [];
   return (
     <>
@@ -195,7 +194,7 @@ function Crumbs({ api, trace, run, host, info }: { api: Api; trace: Trace; run: 
       <a href={`${api.root}run?run=${encodeURIComponent(run)}`} title={runTitle(run)}>{runTitle(run)}</a> <Icon name="right" />
       {hosts.length > 1
         ? (
-          <select aria-label="Host" value={host} onChange={(e) => choose(e.currentTarget.value)}>
+          <select aria-label="Host" value={host} onChange={(e) => goHost(trace, e.currentTarget.value)}>
             {!hosts.some((h) => h.host === host) && <option value={host}>{host}</option>}
             {hosts.map((h) => <option key={h.host} value={h.host}>{h.host}</option>)}
           </select>
@@ -245,8 +244,8 @@ function SearchBox({ trace, input }: { trace: Trace; input: { current: HTMLInput
 
 function Tools({ trace, help }: { trace: Trace; help: () => void }) {
   const modes: { id: Mode; icon: IconName; title: string }[] = [
-    { id: "pan", icon: "move", title: "Drag moves (1)" },
-    { id: "select", icon: "area", title: "Drag selects an area (2, or Shift + drag)" },
+    { id: "select", icon: "area", title: "Drag selects an area (1, or Shift + drag)" },
+    { id: "pan", icon: "move", title: "Drag moves (2)" },
     { id: "zoom", icon: "zoom", title: "Drag zooms (3)" },
     { id: "measure", icon: "measure", title: "Drag measures, and keeps to the ends of events (4)" },
   ];
@@ -256,7 +255,7 @@ function Tools({ trace, help }: { trace: Trace; help: () => void }) {
         {modes.map((m) => (
           <button
             key={m.id} type="button" class="tool" aria-pressed={trace.mode.value === m.id} title={m.title} aria-label={m.title}
-            onClick={() => (trace.mode.value = m.id)}
+            onClick={() => trace.setMode(m.id)}
           >
             <Icon name={m.icon} />
           </button>

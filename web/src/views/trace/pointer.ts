@@ -1,10 +1,10 @@
 // Mouse and touch on the timeline's canvas.
-import { RULER } from "../../draw/timeline";
+import { rulerHeight } from "../../draw/timeline";
 import { linesBetween } from "../../layout/rows";
-import type { Area } from "../../model/url";
+import type { Area, Mode } from "../../model/url";
 import type { View } from "../../model/view";
 import { hitAt, pointAt, snap } from "./picture";
-import type { Mode, Trace } from "./trace";
+import type { Trace } from "./trace";
 
 const CLICK = 4; // px of travel that still is a click
 
@@ -30,7 +30,7 @@ export function listenPointer(canvas: HTMLCanvasElement, trace: Trace, at: (p: P
 
   const where = (e: MouseEvent): Pointer => {
     const box = canvas.getBoundingClientRect();
-    return { x: e.clientX - box.left, y: e.clientY - box.top - RULER };
+    return { x: e.clientX - box.left, y: e.clientY - box.top - rulerHeight() };
   };
   const width = (): number => Math.max(1, trace.size.peek().width);
 

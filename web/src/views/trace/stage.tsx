@@ -1,12 +1,13 @@
 // The rows: labels at the left as elements, the rest on one canvas.
-import { effect, useComputed, useSignal } from "@preact/signals";
+import { effect, untracked, useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { painterFor } from "../../draw/painter";
 import type { Scene } from "../../draw/scene";
-import { RULER } from "../../draw/timeline";
+import { rulerHeight } from "../../draw/timeline";
 import { readTheme } from "../../draw/theme";
 import { layoutRuler } from "../../layout/ruler";
-import { MORE } from "../../layout/rows";
+import { moreHeight } from "../../layout/rows";
+import { unit } from "../../layout/unit";
 import { dark, palette } from "../../model/theme";
 import type { Area } from "../../model/url";
 import { linesOf } from "./area";
@@ -56,7 +57,7 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
       if (size.width === 0) return;
       const view = trace.view.peek();
       const drawn = painter.draw({
-        view, ...size, height: size.height + RULER, theme,
+        view, ...size, height: size.height + rulerHeight(), unit: unit(), theme,
         scrollTop: trace.scrollTop.peek(),
         rows: sceneRows(trace),
         ruler: layoutRuler(view, size.width),
@@ -92,13 +93,17 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
     const measure = (): void => {
       const r = room.getBoundingClientRect();
       const was = trace.size.peek();
-      const next = { width: Math.floor(r.width), height: Math.max(0, Math.floor(r.height) - RULER), scale: window.devicePixelRatio || 1 };
+      const next = { width: Math.floor(r.width), height: Math.max(0, Math.floor(r.height) - rulerHeight()), scale: window.devicePixelRatio || 1 };
       if (was.width === next.width && was.height === next.height && was.scale === next.scale) return;
       trace.resize(next);
     };
     const observer = new ResizeObserver(measure);
     observer.observe(room);
-    measure();
+    const unsize = effect(() => {
+      void unit(); // the ruler is as tall as its text asks for
+      untracked(measure);
+      soon();
+    });
     const unscale = onScale(measure);
     // What was drawn while nobody looked, or before the machine slept, may be lost.
     const woken = (): void => {
@@ -129,6 +134,7 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
       cancelAnimationFrame(frame);
       observer.disconnect();
       unscale();
+      unsize();
       document.removeEventListener("visibilitychange", woken);
       window.removeEventListener("pageshow", woken);
       el.removeEventListener("contextrestored", soon);
@@ -147,7 +153,7 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
       tabIndex={-1}
       onScroll={(e) => (trace.scrollTop.value = Math.round(e.currentTarget.scrollTop))}
     >
-      <div class="spacer" style={{ height: `${height.value + RULER + (trace.tracks.value?.next == null ? 0 : MORE)}px` }}>
+      <div class="spacer" style={{ height: `${height.value + rulerHeight() + (trace.tracks.value?.next == null ? 0 : moreHeight())}px` }}>
         <div class="stage">
           <Labels trace={trace} />
           <div class={`drawing mode-${trace.mode.value}`}>

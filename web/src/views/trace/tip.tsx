@@ -1,7 +1,7 @@
 // What the pointer is on.
 import type { ReadonlySignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { RULER } from "../../draw/timeline";
+import { rulerHeight } from "../../draw/timeline";
 import { duration, exactNs, percent, plural, timestamp } from "../../model/format";
 import { plain } from "../../model/units";
 import { curveValue } from "./curves";
@@ -47,7 +47,7 @@ export function Tip({ trace, at }: { trace: Trace; at: ReadonlySignal<Pointer | 
     const { width, height } = trace.size.peek();
     const x = p.x + OFF + el.offsetWidth > width ? Math.max(4, p.x - OFF - el.offsetWidth) : p.x + OFF;
     const y = p.y + OFF + el.offsetHeight > height ? Math.max(4, p.y - OFF - el.offsetHeight) : p.y + OFF;
-    el.style.transform = `translate(${Math.round(x)}px, ${Math.round(y + RULER)}px)`;
+    el.style.transform = `translate(${Math.round(x)}px, ${Math.round(y + rulerHeight())}px)`;
   });
 
   const point = trace.point.value;

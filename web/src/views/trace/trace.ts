@@ -1,18 +1,20 @@
 // State of one timeline: what is loaded, what is in view, what is chosen. Knows no DOM.
-import { batch, computed, effect, signal, type ReadonlySignal } from "@preact/signals";
+import { batch, computed, effect, signal, untracked, type ReadonlySignal } from "@preact/signals";
 import { asProblem, isAbort, type Api } from "../../api/client";
 import { big, type Int } from "../../api/json";
 import type { Hit, Run } from "../../api/types";
 import { layoutRuler } from "../../layout/ruler";
-import { foldedByDefault, laneTop, layoutRows, MORE, visibleRows, type Row, type Rows } from "../../layout/rows";
+import { foldedByDefault, laneTop, layoutRows, moreHeight, visibleRows, type Row, type Rows } from "../../layout/rows";
+import { unit } from "../../layout/unit";
 import type { Category } from "../../model/colour";
 import { Names } from "../../model/names";
 import { parseLasting, parseQuery, type Lasting } from "../../model/query";
 import { Slabs, type Slab } from "../../model/slabs";
 import { timestamp } from "../../model/format";
-import { palette } from "../../model/theme";
+import { namePalette, palette, paletteToName } from "../../model/theme";
 import {
-  emptyOwn, formatOwn, formatRows, BESIDE_MAX, type Area, type Beside, type Curve, type Mark as Bookmark, type Own, type TraceUrl,
+  emptyOwn, formatOwn, formatRows, usualDock, usualOrder, BESIDE_MAX, type Area, type Beside, type Curve, type Mark as Bookmark, type Mode, type Own, type Tab,
+  type TraceUrl,
 } from "../../model/url";
 import {
   clampView, deeper, endOf, fitView, panView, revealView, sameView, shiftRange, shiftView, timeAt, unionOf, wholeView, zoomView,
@@ -28,9 +30,6 @@ import { TracksLoader } from "./tracks";
 
 const SLAB_BYTES = 48 << 20;
 const FINEST = 1.5; // rectangles a CSS pixel: finer than that nobody sees, but it costs as much again
-
-export type Mode = "pan" | "select" | "zoom" | "measure";
-export type Tab = "details" | "area" | "hits" | "marks" | "rows" | "curves";
 
 export class Trace {
   readonly loader: TracksLoader;
@@ -57,6 +56,8 @@ export class Trace {
   readonly strip = signal(false); // all devices of the run, below the map
   readonly tips = signal(false); // what the reports know of these times, below the map
   readonly flame = signal(false); // the area as a flame graph
+  readonly order = signal(usualOrder); // of the area's table
+  readonly listed = signal<number | null>(null); // the line whose events are listed; null: that of the chosen one
   readonly mode = signal<Mode>("pan");
   readonly tab = signal<Tab>("details");
   readonly dock = signal(false);
@@ -141,6 +142,7 @@ export class Trace {
 
   /** What the address says was applied before. */
   start(): void {
+    let was = unit();
     this.undo.push(
       effect(() => this.names.setPalette(palette.value)),
       effect(() => this.names.setOff(this.off.value)),
@@ -149,6 +151,11 @@ export class Trace {
         this.names.setQuery(text.value.trim() ? parseQuery(text.value) : null);
       }),
       effect(() => this.ask()),
+      effect(() => {
+        const now = unit(); // rows are taller, or less so
+        if (now !== was) untracked(() => this.scrollBy(this.scrollTop.peek() * (now / was - 1)));
+        was = now;
+      }),
       effect(() => {
         const loaded = this.tracks.value?.loading === false;
         if (loaded && this.fetcher.version.value > 0) setTimeout(() => void this.loader.derive());
@@ -178,6 +185,7 @@ export class Trace {
     this.sum.stop();
     this.curves.stop();
     for (const b of this.beside.peek()) b.stop();
+    if (!this.lead) namePalette(null);
   }
 
   // --- the address ---
@@ -193,7 +201,13 @@ export class Trace {
       this.strip.value = url.strip;
       this.tips.value = url.tips;
       this.flame.value = url.flame;
+      this.order.value = url.order;
       this.off.value = new Set(url.off);
+      this.mode.value = url.drag;
+      const dock = url.dock ?? usualDock(url);
+      this.dock.value = dock !== "";
+      if (dock) this.tab.value = dock;
+      namePalette(url.palette);
     });
     this.scrollToWanted();
   }
@@ -209,6 +223,7 @@ export class Trace {
       this.pins.value = o.pins;
       this.hidden.value = new Set(o.hide);
       this.curves.set(o.curves);
+      this.listed.value = o.list;
       this.wantTop = o.top;
       if (o.top === null && !o.sel) this.scrollTop.value = 0;
     });
@@ -230,6 +245,10 @@ export class Trace {
       strip: this.strip.value,
       tips: this.tips.value,
       flame: this.flame.value && this.sum.area.value !== null,
+      order: this.order.value,
+      drag: this.mode.value,
+      dock: this.dock.value ? this.tab.value : "",
+      palette: paletteToName.value,
     };
   }
 
@@ -247,6 +266,7 @@ export class Trace {
       pins: [...this.pins.value],
       hide: [...this.hidden.value],
       curves: [...this.curves.list.value],
+      list: this.listed.value,
     };
   }
 
@@ -351,14 +371,17 @@ export class Trace {
   }
 
   zoom(factor: number, at = 0.5): void {
+    this.step = false; // whatever was to be one came to nothing
     this.setView(zoomView(this.view.peek(), factor, at, this.bounds.peek()), false);
   }
 
   pan(share: number): void {
+    this.step = false;
     this.setView(panView(this.view.peek(), share, this.bounds.peek()), false);
   }
 
   show(v: View): void {
+    this.step = false;
     this.setView(clampView(v, this.bounds.peek()), false);
   }
 
@@ -391,7 +414,7 @@ export class Trace {
   }
 
   scrollBy(dy: number): void {
-    const more = this.tracks.peek()?.next == null ? 0 : MORE;
+    const more = this.tracks.peek()?.next == null ? 0 : moreHeight();
     const max = Math.max(0, this.rows.peek().height + more - this.size.peek().height);
     this.scrollTop.value = Math.round(Math.min(max, Math.max(0, this.scrollTop.peek() + dy)));
   }
@@ -526,8 +549,10 @@ export class Trace {
     const here = share !== null ? timeAt(v, share, 1) : this.event.mark.peek()?.begin ?? timeAt(v, 0.5, 1);
     const first = this.lead ?? this;
     const at = here - this.shift.peek();
-    first.setMarks([...first.marks.peek().filter((m) => m.at !== at), { at, note: "" }]);
-    first.openDock("marks");
+    batch(() => {
+      first.setMarks([...first.marks.peek().filter((m) => m.at !== at), { at, note: "" }]);
+      first.openDock("marks");
+    });
     this.say(`Bookmark at ${timestamp(at)}`);
   }
 
@@ -613,11 +638,13 @@ export class Trace {
   /** reveal: its time and row come into view, its row only, or neither. */
   private select(id: string, mark: Mark | null, reveal: "place" | "row" | "no", tab: Tab = "details"): void {
     if (id === "") return this.event.clear();
-    this.openDock(tab);
-    void this.event.choose(id, mark).then((there) => {
-      if (there && reveal !== "no" && !mark) this.reveal(reveal === "row");
+    batch(() => { // one entry of the address
+      this.openDock(tab);
+      void this.event.choose(id, mark).then((there) => {
+        if (there && reveal !== "no" && !mark) this.reveal(reveal === "row");
+      });
+      if (mark && reveal !== "no") this.reveal();
     });
-    if (mark && reveal !== "no") this.reveal();
   }
 
   private reveal(rowOnly = false): void {
@@ -681,8 +708,10 @@ export class Trace {
 
   setArea(a: Area | null, step = true): void {
     if (step) this.step = true;
-    this.sum.set(a);
-    if (a) this.openDock("area");
+    batch(() => {
+      this.sum.set(a);
+      if (a) this.openDock("area");
+    });
   }
 
   /** R: the chosen event's time, on its row. */
@@ -697,6 +726,11 @@ export class Trace {
     const v = this.view.peek();
     const [a, b] = [timeAt(v, Math.min(x0, x1), width), timeAt(v, Math.max(x0, x1), width)];
     return { t0: a, t1: b > a ? b : a + 1n, rows: formatRows(lines ?? []) };
+  }
+
+  showFlame(is: boolean): void {
+    this.step = is !== this.flame.peek();
+    this.flame.value = is;
   }
 
   // --- search ---
@@ -732,8 +766,23 @@ export class Trace {
   // --- the rest ---
 
   openDock(tab: Tab): void {
-    this.tab.value = tab;
-    this.dock.value = true;
+    batch(() => {
+      this.tab.value = tab;
+      this.dock.value = true;
+    });
+  }
+
+  /** The panel as somebody wants it: null closes it. */
+  chooseTab(tab: Tab | null): void {
+    this.step = true;
+    if (tab) this.openDock(tab);
+    else this.dock.value = false;
+  }
+
+  setMode(mode: Mode): void {
+    if (mode === this.mode.peek()) return;
+    this.step = true;
+    this.mode.value = mode;
   }
 
   say(text: string): void {
@@ -744,12 +793,12 @@ export class Trace {
   /** Esc: one level back. False when there was none. */
   back(): boolean {
     if (this.dragging.peek()) this.dragging.value = null;
-    else if (this.mode.peek() !== "pan") this.mode.value = "pan";
+    else if (this.mode.peek() !== "pan") this.setMode("pan");
     else if (this.event.id.peek()) this.deselect();
     else if (this.measuredHere()) this.measure(0n, 0n);
     else if (this.sum.area.peek()) this.setArea(null);
     else if (this.search.text.peek()) this.search.set("");
-    else if (this.dock.peek()) this.dock.value = false;
+    else if (this.dock.peek()) this.chooseTab(null);
     else return false;
     return true;
   }
