@@ -1,59 +1,16 @@
 #include <stdio.h>
 
+#include "shard/tools/memory_live.h"
 #include "shard/tools/report_figures.h"
 #include "shard/tools/report_ops.h"
 #include "shard/tools/reports_more.h"
+#include "shard/tools/suggestions.h"
 
 /* What should be changed? Rules with thresholds, each with its measured share and its evidence.
  *
  * Shares are of the devices' time (their windows), unless the rule says otherwise, so that they can
  * be compared and are what could be won at most. Rules never guess: one without its facts is
  * unknown, with the reason. */
-
-#define TEXT_MAX 320
-#define TOP 3 /* ops named as evidence */
-
-enum state { UNKNOWN, FINE, APPLIES };
-
-struct rule {
-    const char *id, *tool, *what, *fix;
-    double threshold;
-};
-
-/* Where it is seen best. */
-struct place {
-    struct xp_span host, plane; /* host empty: nowhere in particular */
-    int64_t begin_ps;
-    uint64_t duration_ps;
-};
-
-struct finding {
-    const struct rule *rule;
-    double share;
-    uint8_t state; /* enum state */
-    char evidence[TEXT_MAX];
-    const struct op_metrics *op; /* the first of the evidence, or NULL */
-    const char *tool;            /* instead of the rule's; NULL: that */
-    struct place at;
-};
-
-enum {
-    INPUT,
-    IDLE,
-    COLLECTIVES,
-    BARRIERS,
-    STRAGGLER,
-    COPIES,
-    SHUFFLE,
-    TRANSFER,
-    REMAT,
-    LOOSE,
-    SPARSE,
-    MEMORY_BOUND,
-    COMPUTE_BOUND,
-    LOW_USE,
-    RULES
-};
 
 static const struct rule rules[RULES] = {
     [INPUT] = {"input_bound", "input_pipeline_analyzer", "The device waits for its input",
@@ -92,6 +49,10 @@ static const struct rule rules[RULES] = {
     [SPARSE] = {"sparse_core", "op_profile", "The SparseCores work for much of the time",
                 "Balance embedding tables over cores; check that lookups overlap with dense work.",
                 0.10},
+    [MEMORY_NEAR] = {"memory_near_limit", "memory_profile", "The memory of a device is nearly full",
+                     "Donate buffers, shard or shrink the largest ones, compute more again; what "
+                     "comes next may not fit.",
+                     0.80},
     [MEMORY_BOUND] = {"hbm_bound", "roofline_model", "HBM is near its peak",
                       "Fuse ops, use narrower types, reuse what is in VMEM; larger batches.", 0.70},
     [COMPUTE_BOUND] = {"compute_bound", "roofline_model", "The matrix units are near their peak",
@@ -100,15 +61,6 @@ static const struct rule rules[RULES] = {
                  "Neither matrix units nor HBM are used much while ops run",
                  "Look for small ops, wrong layouts, padding, and scalar work in op_profile.",
                  0.50},
-};
-
-struct view {
-    const struct figures *f;
-    const struct op_metrics **ops; /* by self time */
-    uint32_t nops;
-    double self_ps; /* of all */
-    struct finding v[RULES];
-    uint32_t applies;
 };
 
 /* --- facts --- */
@@ -156,6 +108,16 @@ static bool is_collective(const struct op_metrics *m)
     return figure_is_collective(m->category, m->name);
 }
 
+static bool is_custom_call(const struct op_metrics *m)
+{
+    return has(m->category, "custom-call");
+}
+
+static bool is_infeed(const struct op_metrics *m)
+{
+    return has(m->category, "infeed");
+}
+
 static bool is_sparse(const struct op_metrics *m)
 {
     return m->core_type == OP_CORE_SPARSE || m->children_total_ps > 0;
@@ -175,6 +137,21 @@ static void unknown(struct finding *d, const char *reason)
     snprintf(d->evidence, sizeof d->evidence, "%s", reason);
 }
 
+/* The largest of them are evidence. */
+static void name_ops(struct view *v, int rule, bool (*is)(const struct op_metrics *m))
+{
+    struct finding *d = &v->v[rule];
+    double busy = v->f->window_ps ? (double)v->f->busy_ps / (double)v->f->window_ps : 0;
+    for (uint32_t i = 0; i < v->nops && d->ntop < TOP && v->self_ps > 0; i++) {
+        if (!is(v->ops[i]))
+            continue;
+        d->top_share[d->ntop] = busy * (double)v->ops[i]->self_ps / v->self_ps;
+        d->top[d->ntop++] = v->ops[i];
+    }
+    if (!d->op && d->ntop)
+        d->op = d->top[0];
+}
+
 /* A group of ops: their share, and the largest by name. */
 static void from_ops(struct view *v, int rule, bool (*is)(const struct op_metrics *m))
 {
@@ -185,12 +162,12 @@ static void from_ops(struct view *v, int rule, bool (*is)(const struct op_metric
         unknown(d, "the profile has no ops of a device");
         return;
     }
+    name_ops(v, rule, is);
     for (uint32_t i = 0; i < v->nops; i++) {
         const struct op_metrics *m = v->ops[i];
         if (!is(m))
             continue;
         sum += (double)m->self_ps;
-        d->op = d->op ? d->op : m;
         if (named++ < TOP && n < TEXT_MAX - 100)
             n += snprintf(d->evidence + n, sizeof d->evidence - (size_t)n, "%s%.*s %.1f %%",
                           n ? ", " : "", (int)(m->name.n < 70 ? m->name.n : 70),
@@ -199,6 +176,14 @@ static void from_ops(struct view *v, int rule, bool (*is)(const struct op_metric
     if (named > TOP && n < TEXT_MAX - 30)
         snprintf(d->evidence + n, sizeof d->evidence - (size_t)n, ", %d more", named - TOP);
     say(d, busy * sum / v->self_ps);
+}
+
+double suggestion_share(const struct view *v, bool (*is)(const struct op_metrics *m))
+{
+    double sum = 0, busy = v->f->window_ps ? (double)v->f->busy_ps / (double)v->f->window_ps : 0;
+    for (uint32_t i = 0; i < v->nops; i++)
+        sum += is(v->ops[i]) ? (double)v->ops[i]->self_ps : 0;
+    return v->self_ps > 0 ? busy * sum / v->self_ps : 0;
 }
 
 static void from_figure(struct view *v, int rule, const struct figure *f)
@@ -238,7 +223,10 @@ static void idle(struct view *v)
     const struct figures *f = v->f;
     double told = (f->input.known ? f->input.v : 0) + barrier_share(f);
     from_figure(v, IDLE, &f->idle);
-    if (f->idle.known)
+    if (f->idle.known && !f->busy_ps)
+        unknown(&v->v[IDLE], "no op ran on a device while it was watched: the capture has other "
+                             "things only, such as counters, or fell into a pause");
+    else if (f->idle.known)
         say(&v->v[IDLE], f->idle.v > told ? f->idle.v - told : 0);
 }
 
@@ -258,11 +246,13 @@ static void straggler(struct view *v)
 /* A custom call is an op, though nobody knows what is in it. */
 static void loose(struct view *v)
 {
+    const struct figures *f = v->f;
     struct finding *d = &v->v[LOOSE];
-    from_figure(v, LOOSE, &v->f->unattributed);
-    for (uint32_t i = 0; i < v->nops && d->state == APPLIES && !d->op; i++)
-        if (has(v->ops[i]->category, "custom-call"))
-            d->op = v->ops[i];
+    from_figure(v, LOOSE, &f->unattributed);
+    if (d->state != UNKNOWN) /* the figure is of busy time */
+        say(d, f->window_ps ? f->unattributed.v * (double)f->busy_ps / (double)f->window_ps : 0);
+    if (d->state == APPLIES)
+        name_ops(v, LOOSE, is_custom_call);
     if (!d->op)
         return;
     d->tool = "hlo_stats";
@@ -298,6 +288,21 @@ static void usage(struct view *v)
     snprintf(low->evidence, sizeof low->evidence,
              "while ops run: matrix units %.1f %%, HBM %.1f %% of their peaks",
              100 * f->mxu.v / busy, 100 * f->hbm.v / busy);
+}
+
+static void memory_near(struct view *v)
+{
+    struct finding *d = &v->v[MEMORY_NEAR];
+    const struct run_memory *m = v->memory;
+    if (!m->known || !(m->full > 0)) {
+        unknown(d, m->known ? "no allocator says how much it may use" : MEMORY_NO_EVENTS);
+        return;
+    }
+    say(d, m->full < 1 ? m->full : 1);
+    snprintf(d->evidence, sizeof d->evidence, "%.2f of %.2f GiB of allocator %.*s on %.*s",
+             (double)m->full_bytes / 0x1p30, (double)m->capacity / 0x1p30,
+             (int)(m->allocator.n < 60 ? m->allocator.n : 60), (const char *)m->allocator.p,
+             (int)(m->host.n < 100 ? m->host.n : 100), (const char *)m->host.p);
 }
 
 /* --- where --- */
@@ -357,25 +362,32 @@ static uint64_t own_ps(const struct figure_step *s)
     return ps > s->wait_ps ? ps - s->wait_ps : 0;
 }
 
+struct place suggestion_op_place(const struct view *v, const struct op_metrics *op)
+{
+    for (uint32_t h = 0; h < v->f->nhosts && op->first_plane.n; h++)
+        if (v->f->hosts[h].index == op->host)
+            return (struct place){v->f->hosts[h].name, op->first_plane, op->first_begin_ps,
+                                  op->occurrences ? op->self_ps / op->occurrences : 0};
+    return (struct place){0};
+}
+
 /* An op's own run, else what the rule is about. */
 static struct place where(const struct view *v, int rule)
 {
     const struct op_metrics *op = v->v[rule].op;
-    if (rule == INPUT || rule == IDLE)
-        return longest_pause(v->f, rule == INPUT);
+    if (rule == INPUT || rule == IDLE) {
+        struct place pause = longest_pause(v->f, rule == INPUT);
+        return pause.host.n || !op ? pause : suggestion_op_place(v, op);
+    }
     if (rule == BARRIERS && v->f->barrier_ps)
         return step_with_most(v->f, barrier_ps);
     if (rule == STRAGGLER)
         return step_with_most(v->f, own_ps);
     if (rule == MEMORY_BOUND || rule == COMPUTE_BOUND || rule == LOW_USE)
         return step_with_most(v->f, busy_ps);
-    if (!op || !op->first_plane.n)
-        return (struct place){0};
-    for (uint32_t h = 0; h < v->f->nhosts; h++)
-        if (v->f->hosts[h].index == op->host)
-            return (struct place){v->f->hosts[h].name, op->first_plane, op->first_begin_ps,
-                                  op->occurrences ? op->self_ps / op->occurrences : 0};
-    return (struct place){0};
+    if (rule == MEMORY_NEAR && v->memory->full > 0)
+        return (struct place){v->memory->host, {0}, v->memory->full_at_ps, 0};
+    return op ? suggestion_op_place(v, op) : (struct place){0};
 }
 
 static bool gather(struct view *v, struct xp_arena *a)
@@ -396,6 +408,8 @@ static void judge(struct view *v)
     for (int i = 0; i < RULES; i++)
         v->v[i].rule = &rules[i];
     from_figure(v, INPUT, &v->f->input);
+    if (v->v[INPUT].state == APPLIES)
+        name_ops(v, INPUT, is_infeed);
     idle(v);
     from_ops(v, COLLECTIVES, is_collective);
     barriers(v);
@@ -406,6 +420,7 @@ static void judge(struct view *v)
     from_ops(v, REMAT, op_is_remat);
     loose(v);
     from_ops(v, SPARSE, is_sparse);
+    memory_near(v);
     usage(v);
     for (int i = 0; i < RULES; i++) {
         v->applies += v->v[i].state == APPLIES;
@@ -418,7 +433,7 @@ static void judge(struct view *v)
 static const struct report_column columns[] = {
     {"rule", "Rule", "", REPORT_COL_TEXT, false, "id"},
     {"priority", "Priority", "", REPORT_COL_TEXT, false,
-     "P0: 30 % of the time or more, P1: 10 %, P2: less"},
+     "P0: 30 % of the time or more, P1: 10 %, P2: less; of memory: 95 %, 90 %"},
     {"share", "Share", "fraction", REPORT_COL_NUMBER, false,
      "of the devices' time: what could be won at most; of a peak for the rules about peaks"},
     {"finding", "Finding", "", REPORT_COL_TEXT, false, "what happens"},
@@ -432,6 +447,8 @@ static const struct report_column columns[] = {
     {"first_begin_ps", "Begin", "ps", REPORT_COL_NUMBER, false,
      "of the longest pause, the step with most of it, or a run of the op"},
     {"first_duration_ps", "Lasts", "ps", REPORT_COL_NUMBER, false, "that"},
+    {"impact", "Impact", "ps", REPORT_COL_NUMBER, false,
+     "share * mean step time: what a step would be shorter by at most"},
 };
 
 static const struct finding *nth(const struct view *v, uint64_t i, bool applies)
@@ -442,19 +459,40 @@ static const struct finding *nth(const struct view *v, uint64_t i, bool applies)
     return &v->v[0];
 }
 
-/* Being near a peak is no fault. */
-static const char *priority(const struct finding *d)
+bool suggestion_is_time(const struct view *v, const struct finding *d)
 {
-    if (d->share < 0.1 || d->rule->threshold == rules[MEMORY_BOUND].threshold)
+    ptrdiff_t rule = d - v->v;
+    return rule < MEMORY_NEAR || rule == LOW_USE;
+}
+
+/* Being near a peak is no fault, but for memory, whose end is one of the program. */
+const char *suggestion_priority(const struct view *v, const struct finding *d)
+{
+    ptrdiff_t rule = d - v->v;
+    if (rule == MEMORY_NEAR)
+        return d->share >= 0.95 ? "P0" : d->share >= 0.9 ? "P1" : "P2";
+    if (d->share < 0.1 || !suggestion_is_time(v, d))
         return "P2";
     return d->share >= 0.3 ? "P0" : "P1";
 }
 
+double suggestion_impact_ps(const struct view *v, const struct finding *d)
+{
+    const struct figure *step = &v->f->step_time_mean;
+    ptrdiff_t rule = d - v->v;
+    /* Work that nobody explains, or that SparseCores do, is no time lost. */
+    if (!step->known || !suggestion_is_time(v, d) || rule == LOOSE || rule == SPARSE)
+        return 0;
+    return step->v * (d->share < 1 ? d->share : 1);
+}
+
 static void finding_row(void *ctx, uint64_t i, struct report_cell *c)
 {
-    const struct finding *d = nth(ctx, i, true);
+    const struct view *v = ctx;
+    const struct finding *d = nth(v, i, true);
+    double impact = suggestion_impact_ps(v, d);
     c[0] = report_of_text(xp_span_str(d->rule->id));
-    c[1] = report_of_text(xp_span_str(priority(d)));
+    c[1] = report_of_text(xp_span_str(suggestion_priority(v, d)));
     c[2] = report_of_double(d->share);
     c[3] = report_of_text(xp_span_str(d->rule->what));
     c[4] = d->evidence[0] ? report_of_text(xp_span_str(d->evidence)) : report_none();
@@ -462,10 +500,12 @@ static void finding_row(void *ctx, uint64_t i, struct report_cell *c)
     c[6] = report_of_text(xp_span_str(d->tool ? d->tool : d->rule->tool));
     c[7] = d->op ? report_of_text(d->op->name) : report_none();
     c[8] = d->op && d->op->program ? report_of_id(d->op->program) : report_none();
+    if (impact > 0 && impact < 9e18)
+        c[13] = report_of_u64((uint64_t)(impact + 0.5));
     if (!d->at.host.n)
         return;
     c[9] = report_of_text(d->at.host);
-    c[10] = report_of_text(d->at.plane);
+    c[10] = d->at.plane.n ? report_of_text(d->at.plane) : report_none();
     c[11] = report_of_i64(d->at.begin_ps);
     c[12] = report_of_u64(d->at.duration_ps);
 }
@@ -491,13 +531,16 @@ static void quiet_row(void *ctx, uint64_t i, struct report_cell *c)
 static void verdict(struct report *r, const struct view *v)
 {
     const struct finding *most = NULL;
-    for (int i = 0; i < RULES; i++)
-        if (v->v[i].state == APPLIES && i < MEMORY_BOUND && (!most || v->v[i].share > most->share))
+    for (int i = 0; i < MEMORY_NEAR; i++)
+        if (v->v[i].state == APPLIES && (!most || v->v[i].share > most->share))
             most = &v->v[i];
-    for (int i = MEMORY_BOUND; i < RULES && !most; i++) /* what is left, not what is in the way */
+    for (int i = MEMORY_NEAR; i < RULES && !most; i++) /* what is left, not what is in the way */
         most = v->v[i].state == APPLIES ? &v->v[i] : NULL;
     if (most)
-        report_verdict(r, "%s: %.1f %% of the time. %s", most->rule->what, 100 * most->share,
+        report_verdict(r, "%s: %.1f %% of %s. %s", most->rule->what, 100 * most->share,
+                       suggestion_is_time(v, most)  ? "the time"
+                       : most == &v->v[MEMORY_NEAR] ? "it"
+                                                    : "the peak",
                        most->rule->fix);
     else if (v->f->window_ps)
         report_verdict(r, "No rule applies: nothing stands out.");
@@ -506,7 +549,7 @@ static void verdict(struct report *r, const struct view *v)
 }
 
 enum xp_status report_suggestion_counts(struct report *r, const struct figures *f,
-                                        struct xp_error *err)
+                                        const struct run_memory *memory, struct xp_error *err)
 {
     static const char *const ids[] = {"findings_p0", "findings_p1", "findings_p2"};
     struct view *v = xp_arena_zalloc(r->a, sizeof *v);
@@ -514,12 +557,13 @@ enum xp_status report_suggestion_counts(struct report *r, const struct figures *
     if (!v)
         return xp_fail(err, XP_BUSY, 0, "no memory left for the report");
     v->f = f;
+    v->memory = memory;
     if (!gather(v, r->a))
         return xp_fail(err, XP_BUSY, 0, "no memory left to sort ops");
     judge(v);
     for (int i = 0; i < RULES; i++)
         if (v->v[i].state == APPLIES)
-            counts[priority(&v->v[i])[1] - '0']++;
+            counts[suggestion_priority(v, &v->v[i])[1] - '0']++;
     bool judged = f->window_ps || v->applies; /* without a device most rules have no facts */
     for (int i = 0; i < 3; i++)
         if (judged)
@@ -533,19 +577,30 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
                                    struct report *r, struct xp_error *err)
 {
     struct session s;
+    struct run_facts t;
+    struct run_memory memory;
     struct figures *f = xp_arena_alloc(r->a, sizeof *f);
     struct view *v = xp_arena_zalloc(r->a, sizeof *v);
     if (!f || !v)
         return xp_fail(err, XP_BUSY, 0, "no memory left for the report");
-    XP_TRY(session_open_report(merged, args, r->a, &s, f, err));
+    XP_TRY(run_facts_open(merged, &t, err));
+    XP_TRY(run_facts_memory(t.memory, r->a, &memory, err));
+    XP_TRY(session_open_report(t.session, args, r->a, &s, f, err));
     v->f = f;
+    v->memory = &memory;
     if (!gather(v, r->a))
         return xp_fail(err, XP_BUSY, 0, "no memory left to sort ops");
     judge(v);
     verdict(r, v);
+    suggestion_status(r, v);
     report_u64(r, "suggestions", v->applies, NULL);
     report_steps(r, f);
     report_usage(r, f);
+    report_figure(r, "collective_fraction", &f->collective, false);
+    if (memory.known)
+        report_u64(r, "peak_memory", memory.peak_bytes > 0 ? (uint64_t)memory.peak_bytes : 0, NULL);
+    else
+        report_na(r, "peak_memory", "%s", MEMORY_NO_EVENTS);
     report_environment(r, f);
     report_table(r, &(struct report_rows){.id = "findings",
                                           .title = "Findings",
@@ -557,6 +612,7 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
                                           .sort = "share",
                                           .descending = true});
     report_link(r, "findings", "finding");
+    suggestion_evidence(r, v);
     report_table(r, &(struct report_rows){.id = "rules",
                                           .title = "Rules that do not apply",
                                           .columns = quiet_columns,
@@ -570,7 +626,7 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
 
 const struct tool_report report_smart_suggestion = {
     .question = "What should be changed?",
-    .map = session_map_report,
-    .merge = session_merge,
+    .map = run_facts_map,
+    .merge = run_facts_merge,
     .write = write_report,
 };

@@ -19,8 +19,9 @@ extern const struct tool_report report_smart_suggestion;
 
 /* Metrics findings_p0, findings_p1, findings_p2: how many rules of smart_suggestion apply. */
 struct figures;
+struct run_memory;
 enum xp_status report_suggestion_counts(struct report *r, const struct figures *f,
-                                        struct xp_error *err);
+                                        const struct run_memory *memory, struct xp_error *err);
 
 /* Why there are none. */
 #define COUNTERS_NONE                                                                              \
