@@ -1,5 +1,6 @@
 #include "server/api.h"
 #include "server/metrics.h"
+#include "server/runs_query.h"
 #include "server/uploads.h"
 #include "server/upstream.h"
 
@@ -12,6 +13,7 @@
 #include "server/events.h"
 
 #define JSON_MAX ((size_t)32 << 20)
+#define PAGE_LOOK_NS UINT64_C(30000000)
 
 static void key_str(struct xp_json *j, const char *key, const char *value)
 {
@@ -101,17 +103,52 @@ static void write_captured(struct xp_json *j, const struct run *r)
     key_str(j, "captured_from", r->captured_by_name ? "name" : "mtime");
 }
 
-static void write_run(struct xp_json *j, const struct run *r)
+/* What keeps the run, or some of its hosts, from being read; else what else is odd. */
+static void write_note(struct xp_json *j, const struct run *r, const struct run_facts *f)
 {
+    const struct run_host *host = NULL;
+    const char *why = NULL;
+    size_t n = run_unreadable_hosts(r, &host, &why);
+    struct xp_buf b;
+
+    xp_buf_init(&b, (size_t)64 << 10);
+    if (n == 1 && r->n_hosts == 1)
+        xp_buf_str(&b, why);
+    else if (n)
+        xp_buf_fmt(&b, "%zu of %zu hosts cannot be read; %s: %s", n, r->n_hosts, host->name, why);
+    else if (f && f->problem)
+        xp_buf_str(&b, f->problem);
+    else if (f && f->missing)
+        xp_buf_fmt(&b, "%u of %zu hosts cannot be read; %s", f->n_missing, r->n_hosts, f->missing);
+    if (r->note)
+        xp_buf_fmt(&b, "%s%s", b.n ? "; " : "", r->note);
+    xp_json_key(j, "note");
+    xp_json_span(j, b.failed ? (struct xp_span){0} : xp_buf_all(&b));
+    xp_buf_fini(&b);
+}
+
+static void write_state(struct xp_json *j, const struct run *r, const struct run_facts *f)
+{
+    bool ready = r->n_hosts > 0; /* as far as its folder tells */
+    key_str(j, "state", ready ? run_state_of(r, f) : run_state(r));
+}
+
+static void write_run(struct xp_json *j, const struct run *r, struct runfacts *facts)
+{
+    const struct run_facts *f = runfacts_get(facts, r);
     xp_json_obj(j);
     key_str(j, "run", r->name);
     write_captured(j, r);
     xp_json_key_i64(j, "hosts", (int64_t)r->n_hosts);
     xp_json_key(j, "bytes");
     xp_json_u64(j, r->bytes);
-    key_str(j, "state", run_state(r));
-    key_str(j, "note", r->note ? r->note : "");
+    write_state(j, r, f);
+    write_note(j, r, f);
+    key_str(j, "kind", run_capture_kind(r, f));
+    xp_json_key(j, "facts");
+    run_facts_write(j, r, f);
     xp_json_obj_end(j);
+    run_facts_unref(f);
 }
 
 static void write_joins(struct xp_json *j, const struct run_page *page)
@@ -128,19 +165,22 @@ static void write_joins(struct xp_json *j, const struct run_page *page)
     xp_json_arr_end(j);
 }
 
-static void write_page(struct xp_json *j, const char *location, const struct run_page *page)
+static void write_page(struct xp_json *j, const struct ask *ask, const struct run_page *page)
 {
+    struct runfacts *facts = ask->app->facts;
     xp_json_obj(j);
-    key_str(j, "location", location);
+    key_str(j, "location", ask->project->location);
     xp_json_key(j, "runs");
     xp_json_arr(j);
     for (size_t i = 0; i < page->n; i++)
-        write_run(j, page->runs[i]);
+        write_run(j, page->runs[i], facts);
     for (size_t i = 0; i < page->n_empty; i++)
-        write_run(j, page->empty[i]);
+        write_run(j, page->empty[i], facts);
     xp_json_arr_end(j);
     xp_json_key_i64(j, "total", (int64_t)page->total);
     xp_json_key_bool(j, "total_exact", page->total_exact);
+    xp_json_key_i64(j, "looked", (int64_t)page->looked);
+    xp_json_key_u64(j, "figures_limit", runfacts_limit(facts));
     key_str(j, "next", page->next);
     write_joins(j, page);
     key_str(j, "cut", page->cut);
@@ -172,6 +212,15 @@ static enum xp_status page_limit(const struct ask *ask, size_t *limit, struct xp
     return XP_OK;
 }
 
+/* At the first bytes of files: what is none is said to be. Those that were looked at before cost
+ * nothing; of more, later lists tell. */
+static void look_at_page(const struct run_page *page)
+{
+    uint64_t until = xp_now_ns() + PAGE_LOOK_NS;
+    for (size_t i = 0; i < page->n && xp_now_ns() < until; i++)
+        run_look(page->runs[i]);
+}
+
 void api_runs(struct ask *ask)
 {
     struct xp_error err = {0};
@@ -180,15 +229,23 @@ void api_runs(struct ask *ask)
     struct xp_json j;
     size_t limit = 50;
 
-    if (page_limit(ask, &limit, &err) != XP_OK ||
-        run_index_list(ask->project->runs, ask_arg(ask, "q"), ask_arg(ask, "page"), limit, &page,
-                       &err) != XP_OK) {
+    enum xp_status status = page_limit(ask, &limit, &err);
+    struct run_query query = {.q = ask_arg(ask, "q"),
+                              .token = ask_arg(ask, "page"),
+                              .sort = ask_arg(ask, "sort"),
+                              .limit = limit,
+                              .facts = ask->app->facts};
+    if (status == XP_OK)
+        status = run_index_query(ask->project->runs, &query, &page, &err);
+    if (status != XP_OK) {
         ask_problem(ask, &err);
         return;
     }
+    runfacts_listed(ask->app->facts, ask->project);
+    look_at_page(&page);
     xp_buf_init(&body, JSON_MAX);
     xp_json_init(&j, &body);
-    write_page(&j, ask->project->location, &page);
+    write_page(&j, ask, &page);
     run_page_fini(&page);
     ask_json(ask, &body);
 }
@@ -226,6 +283,15 @@ static void write_host(struct xp_json *j, const struct run_host *h, const char *
     key_str(j, "state", why ? "unreadable" : "ready");
     key_str(j, "note", why ? why : "");
     xp_json_obj_end(j);
+}
+
+/* A sentence, but for those who were let in by a link not one that says where the run lies. */
+static const char *of_place(bool by_link, const struct run *r, const char *text)
+{
+    const char *place = xp_store_name(r->store);
+    if (!text)
+        return "";
+    return by_link && (r->unreadable || strstr(text, place)) ? "it cannot be read" : text;
 }
 
 static void write_unsupported(struct xp_json *j, const char *name)
@@ -282,12 +348,18 @@ void api_run(struct ask *ask)
     else
         xp_json_null(&j);
     key_str(&j, "decoder", ask->app->version);
-    key_str(&j, "state", run_state(ask->run));
-    key_str(&j, "note", ask->run->note ? ask->run->note : "");
+    bool by_link = project_right(ask->project, ask->who) == RIGHT_NONE;
+    const struct run_facts *f = runfacts_get(ask->app->facts, ask->run);
+    write_state(&j, ask->run, f);
+    key_str(&j, "note", of_place(by_link, ask->run, ask->run->note));
+    key_str(&j, "kind", run_capture_kind(ask->run, f));
+    xp_json_key(&j, "facts");
+    run_facts_write(&j, ask->run, f);
+    run_facts_unref(f);
     xp_json_key(&j, "hosts");
     xp_json_arr(&j);
     for (size_t i = 0; i < ask->run->n_hosts; i++)
-        write_host(&j, &ask->run->hosts[i], why[i]);
+        write_host(&j, &ask->run->hosts[i], why[i] ? of_place(by_link, ask->run, why[i]) : NULL);
     for (size_t i = 0; i < ask->run->n_unsupported; i++)
         write_unsupported(&j, ask->run->unsupported[i]);
     xp_json_arr_end(&j);

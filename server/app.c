@@ -14,6 +14,7 @@
 #include "server/metrics.h"
 #include "server/pages.h"
 #include "server/ratelimit.h"
+#include "server/runfacts.h"
 #include "server/runs.h"
 #include "server/stock.h"
 #include "server/uploads.h"
@@ -173,6 +174,16 @@ static void look_later(struct app *app)
         atomic_fetch_sub(&app->asks, 1);
 }
 
+/* A frontend has no memory for profiles: there, runs are known when somebody opened them. */
+static enum xp_status open_facts(const struct options *o, struct app *app, struct xp_error *err)
+{
+    struct runfacts_config config = {.app = app,
+                                     .limit = o->role == ROLE_ALL ? (uint64_t)o->figures_limit : 0,
+                                     .dir = o->figures_dir,
+                                     .roots = o->logdir};
+    return options_blame("figures-dir", runfacts_new(&config, &app->facts, err), err);
+}
+
 enum xp_status app_new(const struct options *o, const char *version, struct xp_workers *workers,
                        struct app **out, struct xp_error *err)
 {
@@ -195,7 +206,10 @@ enum xp_status app_new(const struct options *o, const char *version, struct xp_w
         status = upstream_new(&(struct upstream_config){o->shards, app->keys}, &app->upstream, err);
     if (status == XP_OK && o->link_keys)
         status = open_links(o, &app->links, err);
+    if (status == XP_OK)
+        status = open_facts(o, app, err);
     if (status != XP_OK) {
+        runfacts_free(app->facts);
         close_gate(app);
         links_free(app->links);
         projects_free(app->projects);
@@ -216,6 +230,7 @@ enum xp_status app_new(const struct options *o, const char *version, struct xp_w
     app->warm = warm_new();
     app->events = events_new(app);
     app->metrics = metrics_new(route_names, COUNT(route_names));
+    runfacts_start(app->facts);
     if (has_directories(app))
         look_later(app);
     *out = app;
@@ -232,10 +247,12 @@ void app_free(struct app *app)
 {
     if (!app)
         return;
+    runfacts_stop(app->facts);
     gate_settle(app->gate);
     while (atomic_load(&app->asks) > 0)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     events_free(app->events);
+    runfacts_free(app->facts);
     shard_free(app->shard);
     upstream_free(app->upstream);
     xp_keyring_close(app->keys);

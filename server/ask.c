@@ -7,6 +7,7 @@
 #include "lib/base/hash.h"
 #include "server/metrics.h"
 #include "server/relay.h"
+#include "server/runfacts.h"
 #include "server/uploads.h"
 #include "server/upstream.h"
 
@@ -45,7 +46,7 @@ static enum xp_status decode_args(struct ask *ask, struct xp_span query, struct 
         ask->args[i] =
             (struct shard_arg){xp_span_of(ask->text.p + pieces[i].name_at, pieces[i].name_n),
                                xp_span_of(ask->text.p + pieces[i].value_at, pieces[i].value_n)};
-    ask->nargs = n;
+    ask->nargs = ask->n_own = n;
     return status;
 }
 
@@ -306,6 +307,38 @@ static void good_head(const struct ask *ask, const struct shard_answer *sa, stru
         set_etag(a, ask->identity, sa->version);
 }
 
+/* Whether the report is the one that the list of runs is made of, of all there is. */
+static bool is_run_facts(const struct ask *ask)
+{
+    if (ask->route->op != SHARD_REPORT || !ask->whole ||
+        !xp_span_eq(ask_arg(ask, "tool"), XP_SPAN_LIT("run_facts")))
+        return false;
+    for (size_t i = 0; i < ask->nargs; i++) {
+        struct xp_span name = ask->args[i].name;
+        if (!xp_span_eq(name, XP_SPAN_LIT("run")) && !xp_span_eq(name, XP_SPAN_LIT("tool")) &&
+            !xp_span_eq(name, XP_SPAN_LIT("peak")) && !xp_span_eq(name, XP_SPAN_LIT("limit")))
+            return false;
+        if (xp_span_eq(name, XP_SPAN_LIT("peak")) && i < ask->n_own)
+            return false;
+    }
+    return true;
+}
+
+/* What somebody has open is known to the list of runs, soon. A timeline alone is no reason to work
+ * out the figures of a large profile. */
+static void tell_facts(const struct ask *ask, const struct shard_answer *sa)
+{
+    struct runfacts *facts = ask->app->facts;
+    enum shard_op op = ask->route->op;
+    if (!facts || sa->volatile_answer || op == SHARD_PROGRESS ||
+        ask_is_upload(ask, xp_span_str(ask->run->name)))
+        return;
+    if (is_run_facts(ask))
+        runfacts_told(facts, ask->run, xp_span_of(sa->body->p, sa->body->n), sa->encoded);
+    else
+        runfacts_opened(facts, ask->project, ask->run, op == SHARD_REPORT && ask->whole);
+}
+
 static void on_shard_answer(void *ctx, struct shard_answer *sa)
 {
     struct ask *ask = ctx;
@@ -318,6 +351,7 @@ static void on_shard_answer(void *ctx, struct shard_answer *sa)
             ask_problem(ask, &sa->error);
         return;
     }
+    tell_facts(ask, sa);
     good_head(ask, sa, &a);
     http_answer_blob(&a, sa->body);
     ask_answer(ask, &a);
@@ -367,6 +401,7 @@ void app_call(struct app *app, const struct shard_request *req, const struct run
 
 void ask_shard(struct ask *ask, const struct shard_object *objects, size_t n)
 {
+    ask->whole = ask->run && n == ask->run->n_hosts;
     if (client_has_it(ask, shard_version(objects, n)))
         return;
     struct xp_span tag = ask_arg(ask, is_report(ask) ? "tool" : "tag");

@@ -52,6 +52,7 @@ struct app {
     struct links *links;                   /* NULL: none are made */
     struct uploads *uploads;               /* NULL: none are taken */
     struct stock *stock;                   /* NULL: only our own pages */
+    struct runfacts *facts;                /* what is known of runs, for their list */
     const char *version;
     const char *const *peaks; /* --peak: arguments of every report; NULL-terminated */
     uint64_t started_ns;
@@ -71,12 +72,13 @@ struct ask {
     uint64_t identity;  /* hash of route and parameters, for the ETag */
     struct xp_buf text; /* the decoded parameters' bytes */
     struct shard_arg args[ASK_ARGS_MAX];
-    size_t nargs;
+    size_t nargs, n_own; /* of these, those that were asked; the server's own follow */
     char if_none_match[64];
     char trace[HTTP_TRACEPARENT_MAX]; /* for shards elsewhere */
     const struct project *project; /* referenced; NULL only where the route's right is RIGHT_NONE */
     const struct who *who;         /* referenced */
     const struct run *run;         /* referenced, or NULL */
+    bool whole;                    /* all of its hosts were asked of the shard */
 };
 
 /* The shard, in this process or another: shard_call (shard.h). run: what the objects are of. */

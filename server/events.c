@@ -9,6 +9,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/json_out.h"
 #include "server/ask.h"
+#include "server/runfacts.h"
 
 #define TICK_MS 1000
 #define LOAD_TICK_MS 250
@@ -42,6 +43,7 @@ struct list {
     struct list *next;
     const struct project *project;
     uint64_t version, due_ns;
+    uint64_t facts; /* runfacts_version then */
     bool wanted;
 };
 
@@ -186,6 +188,7 @@ static void look_at_runs(struct events *e, struct client *const *v, size_t n)
         if (now < l->due_ns)
             continue;
         l->version = runs_version(l->project->runs, l->version);
+        l->facts = runfacts_version(e->app->facts);
         uint64_t took = xp_now_ns() - now; /* a list that costs much is looked at less often */
         l->due_ns = now + RUNS_NS + 10 * took;
     }
@@ -195,7 +198,8 @@ static void look_at_runs(struct events *e, struct client *const *v, size_t n)
 static void tell_runs(struct client *c)
 {
     char text[64];
-    uint64_t version = list_of(c->hub, c->project)->version;
+    const struct list *l = list_of(c->hub, c->project);
+    uint64_t version = xp_fnv(l->version, xp_span_of(&l->facts, sizeof l->facts));
     if (c->runs_version == version)
         return;
     c->runs_version = version;

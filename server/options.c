@@ -107,6 +107,11 @@ static const struct option table[] = {
      BYTES, FIELD(upload_limit), 0, INT64_C(1) << 40},
     {"upload-minutes", "N", "how long an uploaded file is kept after its last use (60)", NUMBER,
      FIELD(upload_minutes), 1, 1440},
+    {"figures-limit", "SIZE",
+     "read runs up to this size for the figures in their list, by and by; 0: none (64MiB)", BYTES,
+     FIELD(figures_limit), 0, INT64_C(1) << 40},
+    {"figures-dir", "DIR", "keep these figures in that directory, for the next start (memory only)",
+     TEXT, FIELD(figures_dir), 0, 0},
     {"audit-log", "FILE", "who did what, a JSON object a line (stderr, with --auth)", TEXT,
      FIELD(audit_log), 0, 0},
     {"access-log", "FILE", "a JSON object a request and line; - is stderr (none)", TEXT,
@@ -369,6 +374,7 @@ enum options_result options_parse(int argc, char **argv, const char *version, st
                           .session_hours = 12,
                           .upload_limit = INT64_C(512) << 20,
                           .upload_minutes = 60,
+                          .figures_limit = INT64_C(64) << 20,
                           .rate_limit = -1,
                           .rate_limit_address = -1};
     o->threads = cores > 0 ? cores : 1;

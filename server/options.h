@@ -50,6 +50,8 @@ struct options {
     const char *identity;          /* shard: its name among the others; NULL: host name and port */
     const char *link_keys, *state; /* share links: both or neither */
     int64_t upload_limit;          /* bytes of one file that is uploaded; 0: none */
+    int64_t figures_limit;         /* bytes of a run that is read for its figures; 0: none */
+    const char *figures_dir;       /* where they are kept; NULL: in memory only */
     int64_t upload_minutes;        /* how long it is kept after its last use */
     const char *gcs_endpoint, *s3_endpoint;
     const char *bucket_auth; /* "auto", "none" or NULL */

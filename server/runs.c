@@ -124,7 +124,7 @@ struct run_listing *run_index_listing_after_miss(struct run_index *ri)
 /* --- what is in a run --- */
 
 /* Index locked: whether what is known will do. */
-static bool entry_will_do(const struct run_entry *e, bool for_list)
+bool run_entry_will_do(const struct run_entry *e, bool for_list)
 {
     uint64_t fresh =
         for_list && xp_store_is_remote(e->store) ? RUNS_BUCKET_FRESH_NS : RUNS_FRESH_NS;
@@ -156,7 +156,7 @@ void run_entry_take(struct run_index *ri, struct run_entry *e, struct run_folder
 struct run_box *run_entry_box(struct run_index *ri, struct run_entry *e, bool for_list)
 {
     pthread_mutex_lock(&ri->lock);
-    if (!entry_will_do(e, for_list)) {
+    if (!run_entry_will_do(e, for_list)) {
         struct run_folder f;
         int64_t wall_ms = xp_wall_ms();
         uint64_t ns = xp_now_ns();
@@ -176,8 +176,8 @@ struct run_box *run_entry_box(struct run_index *ri, struct run_entry *e, bool fo
 }
 
 /* Reads entries of one store, marked as being filled, several at once. */
-static void fill(struct run_index *ri, struct xp_store *store, struct run_entry *const *look,
-                 size_t n)
+void run_entries_fill(struct run_index *ri, struct xp_store *store, struct run_entry *const *look,
+                      size_t n)
 {
     const char *prefixes[RUNS_AT_ONCE];
     struct run_folder f[RUNS_AT_ONCE];
@@ -202,7 +202,7 @@ void run_entries_refresh(struct run_index *ri, struct run_entry *const *entries,
     pthread_mutex_lock(&ri->lock);
     for (size_t i = 0; i < n && n_look < RUNS_AT_ONCE; i++) {
         struct run_entry *e = entries[i];
-        if (e->store != entries[0]->store || entry_will_do(e, false))
+        if (e->store != entries[0]->store || run_entry_will_do(e, false))
             continue;
         e->filling = true;
         known &= e->box != NULL;
@@ -210,7 +210,7 @@ void run_entries_refresh(struct run_index *ri, struct run_entry *const *entries,
     }
     pthread_mutex_unlock(&ri->lock);
     xp_store_set_patience(known ? RUNS_PATIENCE_MS : 0);
-    fill(ri, entries[0]->store, look, n_look);
+    run_entries_fill(ri, entries[0]->store, look, n_look);
     xp_store_set_patience(0);
 }
 
@@ -245,7 +245,7 @@ enum xp_status run_index_get(struct run_index *ri, struct xp_span name, const st
 const struct run *run_known(struct run_index *ri, struct xp_span name)
 {
     const struct run_entry *e = run_listing_by_name(ri->now, name);
-    return e && entry_will_do(e, false) ? &e->box->run : NULL;
+    return e && run_entry_will_do(e, false) ? &e->box->run : NULL;
 }
 
 const struct run *run_index_known(struct run_index *ri, struct xp_span name)
@@ -345,13 +345,13 @@ static size_t look_ahead(struct run_index *ri, struct run_listing *l, size_t i, 
         if (!matches(e, q))
             continue;
         want--;
-        if (entry_will_do(e, true))
+        if (run_entry_will_do(e, true))
             continue;
         e->filling = true;
         look[n++] = e;
     }
     pthread_mutex_unlock(&ri->lock);
-    fill(ri, store, look, n);
+    run_entries_fill(ri, store, look, n);
     return i;
 }
 
@@ -392,6 +392,7 @@ static void page_count(struct run_index *ri, struct run_listing *l, const char *
             continue;
         page->total += !e->box || e->box->run.n_hosts;
         page->total_exact &= e->box != NULL;
+        page->looked += e->box && e->box->run.n_hosts;
     }
     pthread_mutex_unlock(&ri->lock);
 }
@@ -521,6 +522,14 @@ static void page_explain(struct run_index *ri, struct run_listing *l, const char
     page->expected = text_expected(ri);
 }
 
+void run_page_tell(struct run_index *ri, struct run_listing *l, const char *q, bool first,
+                   struct run_page *page)
+{
+    page->cut = text_cut(l);
+    if (first && page->n == 0)
+        page_explain(ri, l, q, page);
+}
+
 enum xp_status run_index_list(struct run_index *ri, struct xp_span q, struct xp_span token,
                               size_t limit, struct run_page *page, struct xp_error *err)
 {
@@ -540,9 +549,7 @@ enum xp_status run_index_list(struct run_index *ri, struct xp_span q, struct xp_
     page_fill(ri, l, token.n ? page_start(l, captured_ms, hash) : 0, text, limit, !token.n, page);
     page_count(ri, l, text, page);
     run_page_find_joins(page);
-    page->cut = text_cut(l);
-    if (!token.n && page->n == 0)
-        page_explain(ri, l, text, page);
+    run_page_tell(ri, l, text, !token.n, page);
     run_listing_unref(l);
     free(text);
     return XP_OK;

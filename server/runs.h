@@ -74,6 +74,11 @@ const struct run_host *run_host_find(const struct run *r, struct xp_span name);
  * The run's. May block, but the first time only: run_is_looked_at. */
 const char *const *run_look(const struct run *r);
 bool run_is_looked_at(const struct run *r);
+/* How many of them cannot, as far as that was looked at; *first (may be NULL): one of these. */
+size_t run_unreadable_hosts(const struct run *r, const struct run_host **first, const char **why);
+
+/* A number that is another one when the run's files are others, the same in the next process. */
+uint64_t run_id(const struct run *r);
 
 struct run_index;
 
@@ -104,6 +109,7 @@ struct run_page {
     char *next;       /* token of the next page, or NULL; text that is safe in a URL */
     size_t total;     /* runs that match, as far as is known */
     bool total_exact; /* false: folders counted in total that were not looked into may be empty */
+    size_t looked;    /* of these, those that were looked into */
     const struct run **empty; /* first page: up to 50 runs found to hold nothing, note says why */
     size_t n_empty;
     struct run_join *joins; /* runs with times in their names that may be of one moment */
@@ -122,6 +128,19 @@ struct run_page {
  * XP_BAD_REQUEST for a token that is none and for limit outside 1..RUN_PAGE_MAX. */
 enum xp_status run_index_list(struct run_index *ri, struct xp_span q, struct xp_span token,
                               size_t limit, struct run_page *page, struct xp_error *err);
+
+/* The same in any order, and by more than names: runs_query.h has the words of q. In another order
+ * than by time all runs are looked into; of buckets RUNS_ORDER_LOOKS of those that are not known
+ * yet in one call, so that one says in `looked` < total how many stand where they belong: the
+ * others come last. */
+struct runfacts;
+struct run_query {
+    struct xp_span q, token, sort; /* sort: a column, or "-column"; empty: newest first */
+    size_t limit;
+    struct runfacts *facts; /* NULL: none are known */
+};
+enum xp_status run_index_query(struct run_index *ri, const struct run_query *query,
+                               struct run_page *page, struct xp_error *err);
 void run_page_fini(struct run_page *page);
 
 /* The run of that name, as it is now; also an empty one, or a joined one. XP_NOT_FOUND when there

@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "lib/base/hash.h"
 #include "server/runs_int.h"
 
 /* --- what else was seen --- */
@@ -309,6 +310,24 @@ const struct run *run_read(struct xp_store *store, const char *prefix, const cha
     struct run_box *box = run_box_new(store, prefix, name, &f);
     run_folder_fini(&f);
     return &box->run;
+}
+
+uint64_t run_id(const struct run *r)
+{
+    struct run_box *box = (struct run_box *)r;
+    uint64_t h = atomic_load_explicit(&box->id, memory_order_relaxed);
+    if (h)
+        return h;
+    h = xp_fnv(XP_FNV_INIT, xp_span_str(xp_store_name(r->store)));
+    for (size_t i = 0; i < r->n_hosts; i++) {
+        const struct run_host *host = &r->hosts[i];
+        uint64_t facts[] = {host->size, host->generation, (uint64_t)host->mtime_ms};
+        h = xp_fnv(h, xp_span_of(host->key, strlen(host->key) + 1));
+        h = xp_fnv(h, xp_span_of(facts, sizeof facts));
+    }
+    h += !h;
+    atomic_store_explicit(&box->id, h, memory_order_relaxed);
+    return h;
 }
 
 const struct run *run_ref(const struct run *r)

@@ -6,6 +6,8 @@
  *   runs_join.c    several runs as one
  *   runs_look.c    whether files can be read
  *   runs.c         the index: freshness, pages, lookup
+ *   runs_query.c   the words of a search
+ *   runs_order.c   pages in other orders
  *   runs_compat.c  XProf's view
  *
  * Memory for names and lists is small: running out of it ends the process.
@@ -42,7 +44,10 @@
 #define RUNS_BUCKET_SETTLED_NS UINT64_C(300000000000)
 /* Runs of a bucket whose names tell no time that one listing looks into; the next one goes on. */
 #define RUNS_BUCKET_LOOKS_MAX 128
-#define RUNS_AT_ONCE 64 /* folders of a bucket asked for together */
+/* The same for a list that is ordered by what is in runs. */
+#define RUNS_ORDER_LOOKS 1024
+#define RUNS_ORDER_NS UINT64_C(2000000000) /* a slow disk is not waited for longer */
+#define RUNS_AT_ONCE 64                    /* folders of a bucket asked for together */
 #define RUNS_JOINED_KEPT 8
 
 static inline void *must(void *p)
@@ -123,6 +128,7 @@ struct run_box {
     bool leaf;            /* no folders in it */
     bool cut;             /* the listing of the folder was */
     char **_Atomic looks; /* NULL: nobody looked */
+    _Atomic uint64_t id;  /* run_id's; 0: not known yet */
 };
 
 /* Moves the folder's hosts into a new run with one reference. */
@@ -216,6 +222,16 @@ void run_entries_refresh(struct run_index *ri, struct run_entry *const *entries,
 
 /* run_index_known of one that is not joined; not referenced. Index locked, and listed just now. */
 const struct run *run_known(struct run_index *ri, struct xp_span name);
+
+/* Reads entries of one store, marked as being filled, several at once. */
+void run_entries_fill(struct run_index *ri, struct xp_store *store, struct run_entry *const *look,
+                      size_t n);
+/* Whether what is known of the entry will do. Index locked. */
+bool run_entry_will_do(const struct run_entry *e, bool for_list);
+
+/* What a page says beside its runs: what was cut, and why there is none. */
+void run_page_tell(struct run_index *ri, struct run_listing *l, const char *q, bool first,
+                   struct run_page *page);
 
 /* Makes what is in `f`, which was read at that time, what the entry knows. A bucket that did not
  * answer does not make it forget. */

@@ -3,6 +3,7 @@
 #include "server/runs_int.h"
 #include "server/uploads.h"
 
+#define EMPTY "the file is empty"
 #define HEAD_BYTES 512
 /* A slow disk is not waited for longer; what it holds is not judged. */
 #define LOOK_NS UINT64_C(500000000)
@@ -15,7 +16,7 @@ static enum xp_status look(const struct run *r, const struct run_host *h, struct
     bool gz;
 
     if (h->size == 0)
-        return xp_fail(err, XP_CORRUPT, 0, "the file is empty");
+        return xp_fail(err, XP_CORRUPT, 0, "%s", EMPTY);
     if (xp_store_is_remote(r->store))
         return XP_OK;
     XP_TRY(xp_store_open_sized(r->store, h->key, h->generation, h->size, &reader, err));
@@ -61,6 +62,20 @@ const char *const *run_look(const struct run *r)
             free_looks(mine, r->n_hosts);
     }
     return (const char *const *)looks;
+}
+
+size_t run_unreadable_hosts(const struct run *r, const struct run_host **first, const char **why)
+{
+    char **looks = atomic_load(&((struct run_box *)r)->looks);
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_hosts; i++) {
+        const char *text = looks ? looks[i] : r->hosts[i].size == 0 ? EMPTY : NULL;
+        if (text && !n++ && first) {
+            *first = &r->hosts[i];
+            *why = text;
+        }
+    }
+    return n;
 }
 
 void run_look_fini(struct run_box *box)
