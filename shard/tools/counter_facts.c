@@ -90,7 +90,7 @@ static enum xp_status map_plane(struct facts_out *f, const struct part *p,
     return XP_OK;
 }
 
-static enum xp_status map_planes(struct facts_out *f, const struct part *p, struct xp_arena *a,
+enum xp_status counter_facts_put(struct facts_out *f, const struct part *p, struct xp_arena *a,
                                  struct xp_error *err)
 {
     for (uint32_t i = 0; i < p->nplanes; i++)
@@ -107,7 +107,7 @@ enum xp_status counter_facts_map_any(const struct tool_host *host, const struct 
     struct facts_out f;
     (void)args;
     XP_TRY(facts_begin(&f, a, err));
-    enum xp_status st = map_planes(&f, host->part, a, err);
+    enum xp_status st = counter_facts_put(&f, host->part, a, err);
     if (st == XP_OK)
         return facts_end(&f, host, a, partial, err);
     facts_drop(&f);

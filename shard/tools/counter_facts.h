@@ -18,6 +18,10 @@ enum xp_status counter_facts_map_any(const struct tool_host *host, const struct 
                                      struct xp_arena *a, struct xp_span *partial,
                                      struct xp_error *err);
 
+/* The facts alone, for a tool that has more to say. */
+enum xp_status counter_facts_put(struct facts_out *f, const struct part *p, struct xp_arena *a,
+                                 struct xp_error *err);
+
 struct counter_facts_device {
     int64_t id; /* told by the plane, or the number in its name */
     bool id_told;

@@ -3,6 +3,7 @@
 
 #include "shard/tools/counter_facts.h"
 #include "shard/tools/report_beside.h"
+#include "shard/tools/report_kernels.h"
 #include "shard/tools/reports_more.h"
 #include "shard/tools/tpu_units.h"
 
@@ -58,12 +59,10 @@ static bool read_sample(struct facts *f, const struct counter_facts_device *d,
     return v->m != NULL;
 }
 
-static enum xp_status read_samples(struct xp_span merged, struct xp_arena *a, struct samples *to,
-                                   struct xp_error *err)
+/* Leaves the facts where the samples end. */
+static enum xp_status read_hosts(struct facts *hosts, size_t n, size_t max, struct xp_arena *a,
+                                 struct samples *to, struct xp_error *err)
 {
-    struct facts *hosts;
-    size_t n, max = merged.n / 5 + 1; /* a sample is 5 values at least */
-    XP_TRY(facts_open(merged, a, &hosts, &n, err));
     *to = (struct samples){.v = xp_arena_alloc(a, max * sizeof *to->v)};
     if (!to->v)
         return no_memory(err);
@@ -77,6 +76,15 @@ static enum xp_status read_samples(struct xp_span merged, struct xp_arena *a, st
         XP_TRY(facts_ok(&hosts[i], err));
     }
     return XP_OK;
+}
+
+static enum xp_status read_samples(struct xp_span merged, struct xp_arena *a, struct samples *to,
+                                   struct xp_error *err)
+{
+    struct facts *hosts;
+    size_t n;
+    XP_TRY(facts_open(merged, a, &hosts, &n, err));
+    return read_hosts(hosts, n, merged.n / 5 + 1 /* a sample is 5 values at least */, a, to, err);
 }
 
 static void note_samples(struct report *r, const struct samples *s)
@@ -409,8 +417,11 @@ static enum xp_status write_kernels(struct xp_span merged, const struct tool_arg
                                     struct report *r, struct xp_error *err)
 {
     struct samples s;
-    (void)args;
-    XP_TRY(read_samples(merged, r->a, &s, err));
+    struct facts *hosts;
+    size_t n;
+    XP_TRY(facts_open(merged, r->a, &hosts, &n, err));
+    XP_TRY(read_hosts(hosts, n, merged.n / 5 + 1, r->a, &s, err));
+    XP_TRY(report_kernels(hosts, n, args, r, err));
     note_samples(r, &s);
     for (size_t i = 0; i < s.n; i++) {
         struct sums mxu = sum_of(&s.v[i], "Avg MXU Busy", false);
@@ -423,7 +434,7 @@ static enum xp_status write_kernels(struct xp_span merged, const struct tool_arg
     }
     report_table(r,
                  &(struct report_rows){.id = "kernels",
-                                       .title = "Kernels",
+                                       .title = "Kernels by counters",
                                        .columns = kernel_columns,
                                        .ncolumns = sizeof kernel_columns / sizeof *kernel_columns,
                                        .n = s.n,
@@ -435,8 +446,8 @@ static enum xp_status write_kernels(struct xp_span merged, const struct tool_arg
 }
 
 const struct tool_report report_kernel_utilization = {
-    .question = "How much of the hardware did a kernel use?",
-    .map = counter_facts_map_any,
+    .question = "What does my kernel do inside, and how much of the hardware does it use?",
+    .map = kernel_facts_map,
     .merge = facts_merge,
     .write = write_kernels,
 };

@@ -11,6 +11,7 @@ enum {
     HAS_REQUESTS = 16,  /* a model server's requests */
     HAS_MEGASCALE = 32, /* transfers between slices */
     HAS_COUNTERS = 64,  /* counters of a TPU */
+    HAS_KERNELS = 128,  /* custom calls on a TPU, or its counters */
 };
 
 static const struct {
@@ -46,7 +47,9 @@ static const struct {
     {"inference_profile", "Inference", HAS_REQUESTS,
      "the profile has no requests of a model server"},
     {"utilization_viewer", "Utilization", HAS_COUNTERS, COUNTERS},
-    {"kernel_utilization", "Kernel units", HAS_COUNTERS, COUNTERS},
+    {"kernel_utilization", "Custom kernels", HAS_KERNELS,
+     "no op of a TPU is a custom call (a kernel of Pallas or Mosaic), and the profile has no "
+     "hardware counters of a TPU"},
     {"perf_counters", "Counters", HAS_COUNTERS, COUNTERS},
 };
 
@@ -77,13 +80,24 @@ static bool plane_counts(const struct part *p, const struct part_plane *pl)
     return false;
 }
 
+/* By the HLO text of its ops, which is their name. */
+static bool plane_calls(const struct part *p, const struct part_plane *pl)
+{
+    for (uint32_t i = 0; i < pl->nevmeta; i++)
+        if (xp_span_has(part_str(p, pl->evmeta[i].name), XP_SPAN_LIT(" custom-call(")))
+            return true;
+    return false;
+}
+
 static uint32_t look_device(const struct part *p, const struct part_plane *pl, struct xp_span name)
 {
     uint32_t has = pl->nevents ? HAS_DEVICE : 0;
     if (xp_span_starts(name, XP_SPAN_LIT("/device:GPU:")))
         has |= pl->nevents ? HAS_GPU : 0;
     else if (xp_span_starts(name, XP_SPAN_LIT("/device:TPU:")))
-        has |= plane_counts(p, pl) ? HAS_COUNTERS : 0;
+        has |= plane_counts(p, pl)                 ? HAS_COUNTERS | HAS_KERNELS
+               : pl->nevents && plane_calls(p, pl) ? HAS_KERNELS
+                                                   : 0;
     return has;
 }
 

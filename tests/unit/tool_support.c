@@ -254,6 +254,14 @@ enum xp_status tool_refuses(const char *tool, struct tool_file *files, size_t n,
     return st;
 }
 
+enum xp_status report_refuses(const char *tool, struct tool_file *files, size_t n,
+                              const char *const *args)
+{
+    enum xp_status st = run(tool, REPORT, files, n, args, NULL);
+    assert_int_not_equal(st, XP_OK);
+    return st;
+}
+
 json_t *cell(json_t *table, size_t row, const char *column)
 {
     json_t *cols = json_object_get(table, "cols");

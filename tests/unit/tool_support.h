@@ -40,6 +40,9 @@ enum xp_status tool_refuses(const char *tool, struct tool_file *files, size_t n,
 
 /* The tool's report. */
 json_t *report_ask(const char *tool, struct tool_file *files, size_t n, const char *const *args);
+/* The status where it refuses. */
+enum xp_status report_refuses(const char *tool, struct tool_file *files, size_t n,
+                              const char *const *args);
 /* Of a report: a metric's value (null only with a reason), rows of a table, a cell, whether there
  * is a note of that code. */
 json_t *report_value(json_t *doc, const char *metric);
