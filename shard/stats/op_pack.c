@@ -91,7 +91,8 @@ static const struct field step_fields[] = {
     F(op_step, 7, F64, flops),       F(op_step, 8, F64, model_flops),
     F(op_step, 9, F64, feeds_flops), F(op_step, 10, F64, feeds_model_flops),
     F(op_step, 11, U64, bytes),      F(op_step, 12, U64, feeds_bytes),
-    F(op_step, 13, U64, feeds_ps),
+    F(op_step, 13, U64, feeds_ps),   F(op_step, 14, F64, run_flops),
+    F(op_step, 15, F64, hbm_bytes),
 };
 
 static const struct field category_fields[] = {

@@ -124,6 +124,7 @@ struct op_step {
     uint32_t ncollectives;
     /* Sums over ops that have none inside; feeds_* of those that are infeed or outfeed. */
     double flops, model_flops, feeds_flops, feeds_model_flops;
+    double run_flops, hbm_bytes; /* as our reports count them: figures_run.h */
     uint64_t bytes, feeds_bytes, feeds_ps;
     struct op_memory memory, feeds_memory;
 };

@@ -1,5 +1,6 @@
 #include "lib/base/hash.h"
 #include "lib/base/pb_wire.h"
+#include "shard/stats/figures_run.h"
 #include "shard/stats/op_tpu_int.h"
 
 /* One pass over a TensorCore's ops. A stack of the events around gives self times; sums gather by
@@ -70,6 +71,15 @@ static void walk_fini(struct walk *w)
 
 /* --- sums --- */
 
+/* Bytes of HBM: of each run by the op's own cost, or what the runs of a custom call said. */
+static double step_hbm_bytes(const struct op_meta *m, const struct sum *s)
+{
+    double run = figure_hbm_bytes(&m->op);
+    if (run > 0 || m->op.memory.known || !(m->kind & OP_KIND_CUSTOM_CALL))
+        return run * (double)s->grouped;
+    return (double)s->bytes;
+}
+
 static void step_op_of(const struct walk *w, uint32_t name, struct tpu_step_op *op)
 {
     const struct sum *s = &w->now[name];
@@ -82,6 +92,10 @@ static void step_op_of(const struct walk *w, uint32_t name, struct tpu_step_op *
         .time_ps = s->time_ps,
         .flops = n * m->op.flops,
         .model_flops = n * (m->op.model_flops > 0 ? m->op.model_flops : m->op.flops),
+        .run_flops = m->op.flops > 0                 ? n * m->op.flops
+                     : m->kind & OP_KIND_CUSTOM_CALL ? s->flops
+                                                     : 0,
+        .hbm_bytes = step_hbm_bytes(m, s),
         .bytes = s->grouped * m->op.bytes,
         .memory = &m->op.memory,
         .times = s->grouped,

@@ -81,6 +81,7 @@ struct tpu_step_op {
     uint32_t category, kind;
     uint64_t self_ps, time_ps;
     double flops, model_flops;
+    double run_flops, hbm_bytes; /* as our reports count them */
     uint64_t bytes;
     const struct op_memory *memory; /* of one run */
     uint64_t times;

@@ -65,6 +65,8 @@ static void sum_program(struct op_step *step, const struct tpu_step_op *op)
         return;
     step->flops += op->flops;
     step->model_flops += op->model_flops;
+    step->run_flops += op->run_flops;
+    step->hbm_bytes += op->hbm_bytes;
     step->bytes += op->bytes;
     op_memory_add(&step->memory, op->memory, op->times);
     if (!feed)

@@ -10,7 +10,7 @@
 
 struct text {
     char dims[2][48];
-    struct xp_span short_name;
+    struct xp_span short_name, demangled; /* the latter is empty where the name is no mangled one */
 };
 
 struct view {
@@ -22,6 +22,8 @@ struct view {
 static const struct report_column columns[] = {
     {"short_name", "Kernel", "", REPORT_COL_TEXT, false, "its name without types and arguments"},
     {"kernel", "Full name", "", REPORT_COL_TEXT, false, "as the profile has it"},
+    {"demangled", "Full name, demangled", "", REPORT_COL_TEXT, false,
+     "with types and arguments; n/a: it is not mangled, or has what is not read"},
     {"op", "Op", "", REPORT_COL_OP, false, "the op that launched it"},
     {"total_time", "Total time", "ns", REPORT_COL_NUMBER, true, "over all devices"},
     {"share", "Share", "fraction", REPORT_COL_NUMBER, true, "total time / time of all kernels"},
@@ -46,21 +48,22 @@ static void row(void *ctx, uint64_t i, struct report_cell *c)
     const struct op_kernel *k = &v->s->kernels[i];
     c[0] = report_of_text(v->texts[i].short_name);
     c[1] = report_of_text(k->name);
-    c[2] = k->op_name.n ? report_of_text(k->op_name) : report_none();
-    c[3] = report_of_u64(k->total_ns);
-    c[4] = report_ratio((double)k->total_ns, (double)v->s->kernel_sums.total_ns);
-    c[5] = report_ratio((double)k->total_ns, v->device_ns);
-    c[6] = report_of_u64(k->occurrences);
-    c[7] = report_ratio((double)k->total_ns, (double)k->occurrences);
-    c[8] = report_of_u64(k->min_ns);
-    c[9] = report_of_u64(k->max_ns);
-    c[10] = report_of_bool(k->tensor_core);
-    c[11] = report_of_bool(k->eligible);
-    c[12] = k->registers ? report_of_u64(k->registers) : report_none();
-    c[13] = report_of_u64((uint64_t)k->static_shmem + k->dynamic_shmem);
-    c[14] = report_of_text(xp_span_str(v->texts[i].dims[0]));
-    c[15] = report_of_text(xp_span_str(v->texts[i].dims[1]));
-    c[16] = k->occupancy > 0 ? report_of_double((double)k->occupancy / 100) : report_none();
+    c[2] = v->texts[i].demangled.n ? report_of_text(v->texts[i].demangled) : report_none();
+    c[3] = k->op_name.n ? report_of_text(k->op_name) : report_none();
+    c[4] = report_of_u64(k->total_ns);
+    c[5] = report_ratio((double)k->total_ns, (double)v->s->kernel_sums.total_ns);
+    c[6] = report_ratio((double)k->total_ns, v->device_ns);
+    c[7] = report_of_u64(k->occurrences);
+    c[8] = report_ratio((double)k->total_ns, (double)k->occurrences);
+    c[9] = report_of_u64(k->min_ns);
+    c[10] = report_of_u64(k->max_ns);
+    c[11] = report_of_bool(k->tensor_core);
+    c[12] = report_of_bool(k->eligible);
+    c[13] = k->registers ? report_of_u64(k->registers) : report_none();
+    c[14] = report_of_u64((uint64_t)k->static_shmem + k->dynamic_shmem);
+    c[15] = report_of_text(xp_span_str(v->texts[i].dims[0]));
+    c[16] = report_of_text(xp_span_str(v->texts[i].dims[1]));
+    c[17] = k->occupancy > 0 ? report_of_double((double)k->occupancy / 100) : report_none();
 }
 
 static enum xp_status gather(struct view *v, struct xp_arena *a, struct xp_error *err)
@@ -74,6 +77,9 @@ static enum xp_status gather(struct view *v, struct xp_arena *a, struct xp_error
         const struct op_kernel *k = &v->s->kernels[i];
         struct text *t = &v->texts[i];
         t->short_name = kernel_short_name(k->name, &names);
+        t->demangled = kernel_full_name(k->name, &names);
+        if (t->demangled.p == k->name.p)
+            t->demangled.n = 0;
         snprintf(t->dims[0], sizeof t->dims[0], "%u,%u,%u", k->block[0], k->block[1], k->block[2]);
         snprintf(t->dims[1], sizeof t->dims[1], "%u,%u,%u", k->grid[0], k->grid[1], k->grid[2]);
     }

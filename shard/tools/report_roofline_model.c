@@ -16,10 +16,14 @@ struct view {
     struct step_sum {
         int64_t group;
         struct xp_span name;
-        double flops, ps;
+        double flops, hbm_bytes, ps; /* sums over its cores */
         uint32_t cores;
-    } * steps;
+        uint32_t host; /* place in the request, and begin there, of the core that began first */
+        int64_t begin_ps;
+    } * steps, average;
     uint32_t nsteps;
+    bool counted; /* some host's hardware counters say how much was used */
+    double mxu, hbm;
 };
 
 /* --- what the device can do --- */
@@ -82,6 +86,19 @@ static int by_group(const void *a, const void *b)
     return (x->group > y->group) - (x->group < y->group);
 }
 
+static double step_length(const struct op_step *x)
+{
+    return (double)figure_length(x->begin_ps, x->end_ps);
+}
+
+static void add_step(struct step_sum *to, const struct step_sum *x)
+{
+    to->flops += x->flops;
+    to->hbm_bytes += x->hbm_bytes;
+    to->ps += x->ps;
+    to->cores += x->cores;
+}
+
 static bool sum_steps(struct view *v, const struct op_stats *s, struct xp_arena *a)
 {
     size_t n = 1;
@@ -96,9 +113,14 @@ static bool sum_steps(struct view *v, const struct op_stats *s, struct xp_arena 
                  i++) {
                 const struct op_step *x = &s->hosts[h].cores[c].steps[i];
                 if (x->marked && x->end_ps > x->begin_ps)
-                    v->steps[n++] =
-                        (struct step_sum){x->group, x->name, x->flops,
-                                          (double)figure_length(x->begin_ps, x->end_ps), 1};
+                    v->steps[n++] = (struct step_sum){.group = x->group,
+                                                      .name = x->name,
+                                                      .flops = x->run_flops,
+                                                      .hbm_bytes = x->hbm_bytes,
+                                                      .ps = step_length(x),
+                                                      .cores = 1,
+                                                      .host = s->hosts[h].index,
+                                                      .begin_ps = x->begin_ps};
             }
     if (!v->steps)
         return false;
@@ -109,45 +131,115 @@ static bool sum_steps(struct view *v, const struct op_stats *s, struct xp_arena 
             v->steps[v->nsteps++] = v->steps[i];
             continue;
         }
-        last->flops += v->steps[i].flops;
-        last->ps += v->steps[i].ps;
-        last->cores++;
+        add_step(last, &v->steps[i]);
+        if (v->steps[i].begin_ps < last->begin_ps) {
+            last->begin_ps = v->steps[i].begin_ps;
+            last->host = v->steps[i].host;
+        }
     }
+    for (uint32_t i = 0; i < v->nsteps; i++)
+        add_step(&v->average, &v->steps[i]);
     return true;
 }
 
+/* What the host's own counters measured; XProf has the same two for a program. */
+static void counters(struct view *v, const struct op_stats *s)
+{
+    uint32_t n = 0;
+    for (uint32_t h = 0; h < s->nhosts; h++) {
+        const struct op_host *x = &s->hosts[h];
+        if (!x->has_mxu || !x->has_hbm_util)
+            continue;
+        v->mxu += x->mxu_percent / 100;
+        v->hbm += x->hbm_percent / 100;
+        n++;
+    }
+    v->counted = n && (v->mxu > 0 || v->hbm > 0);
+    v->mxu /= n ? n : 1;
+    v->hbm /= n ? n : 1;
+}
+
+/* Rows: all of the profile, the same by hardware counters, the average of steps, each step. */
+enum { ROW_ALL, ROW_COUNTED, ROW_AVERAGE, ROW_STEPS };
+
 static const struct report_column step_columns[] = {
-    {"step", "Step", "", REPORT_COL_TEXT, false, "name of its marker; all: the whole profile"},
+    {"step", "Step", "", REPORT_COL_TEXT, false, "name of its marker"},
+    {"kind", "Kind", "", REPORT_COL_TEXT, false,
+     "total: the whole profile, idle time too; hardware: the same by counters of the hardware; "
+     "average: of all steps; step: one"},
     {"time", "Time", "ps", REPORT_COL_NUMBER, false, "mean over cores"},
     {"flop_rate", "FLOP rate", "flop/s", REPORT_COL_NUMBER, false, "of a core"},
     {"flop_utilization", "FLOP use", "fraction", REPORT_COL_NUMBER, false,
      "FLOP rate / peak_flop_rate"},
-    {"hbm_rate", "HBM rate", "bytes/s", REPORT_COL_NUMBER, false, "of a core; not told by step"},
+    {"hbm_rate", "HBM rate", "bytes/s", REPORT_COL_NUMBER, false,
+     "of a core: bytes that the ops inside of it read and write"},
     {"hbm_utilization", "HBM use", "fraction", REPORT_COL_NUMBER, false,
      "HBM rate / peak_hbm_rate"},
     {"intensity", "Intensity", "flop/byte", REPORT_COL_NUMBER, false, "flops / HBM bytes"},
+    {"host", "Host", "", REPORT_COL_TEXT, false, "where it began first"},
+    {"first_begin_ps", "First begin", "ps", REPORT_COL_NUMBER, false, "session time of that host"},
 };
+
+/* Rates of a core from what it did in so long; none: not known. */
+static void rates(const struct figures *f, double flops, double bytes, double sec,
+                  struct report_cell *c)
+{
+    if (flops > 0) {
+        c[3] = report_ratio(flops, sec);
+        c[4] = report_ratio(flops, sec * f->peaks.flops);
+    }
+    if (bytes > 0) {
+        c[5] = report_ratio(bytes, sec);
+        c[6] = report_ratio(bytes, sec * f->peaks.hbm);
+    }
+    if (flops > 0 && bytes > 0)
+        c[7] = report_ratio(flops, bytes);
+}
 
 static void step_row(void *ctx, uint64_t i, struct report_cell *c)
 {
+    static const char *const kinds[] = {"total", "hardware", "average", "step"};
     const struct view *v = ctx;
     const struct figures *f = v->ops.f;
-    const struct step_sum *s = &v->steps[i ? i - 1 : 0];
-    double sec = i ? s->ps / 1e12 : (double)f->window_ps / 1e12;
-    double flops = i ? s->flops : f->flops;
-    c[0] = report_of_text(i ? s->name : XP_SPAN_LIT("all"));
-    if (i)
-        c[1] = report_of_u64((uint64_t)(s->ps / s->cores));
-    if (flops > 0) {
-        c[2] = report_ratio(flops, sec);
-        c[3] = report_ratio(flops, sec * f->peaks.flops);
-    }
-    if (i || !(f->hbm_bytes > 0))
+    i += i >= ROW_COUNTED && !v->counted;
+    i += i >= ROW_AVERAGE && !v->nsteps;
+    c[1] = report_of_text(xp_span_str(kinds[i < ROW_STEPS ? i : ROW_STEPS]));
+    if (i == ROW_ALL || i == ROW_COUNTED) {
+        double sec = (double)f->window_ps / 1e12;
+        c[0] = report_of_text(i ? XP_SPAN_LIT("all, by hardware counters") : XP_SPAN_LIT("all"));
+        rates(f, i ? v->mxu * f->peaks.flops * sec : f->flops,
+              i ? v->hbm * f->peaks.hbm * sec : f->hbm_bytes, sec, c);
         return;
-    c[4] = report_ratio(f->hbm_bytes, sec);
-    c[5] = report_ratio(f->hbm_bytes, sec * f->peaks.hbm);
-    if (flops > 0)
-        c[6] = report_ratio(flops, f->hbm_bytes);
+    }
+    const struct step_sum *s = i == ROW_AVERAGE ? &v->average : &v->steps[i - ROW_STEPS];
+    c[0] = report_of_text(i == ROW_AVERAGE ? XP_SPAN_LIT("average of steps") : s->name);
+    c[2] = report_of_u64((uint64_t)(s->ps / s->cores));
+    rates(f, s->flops, s->hbm_bytes, s->ps / 1e12, c);
+    if (i == ROW_AVERAGE)
+        return;
+    c[8] = op_host_name(f, s->host);
+    c[9] = report_of_i64(s->begin_ps);
+}
+
+static uint64_t step_rows(const struct view *v)
+{
+    if (!v->ops.f->window_ps)
+        return 0;
+    return (uint64_t)1 + v->counted + (v->nsteps ? 1 + (uint64_t)v->nsteps : 0);
+}
+
+static void step_notes(struct report *r, const struct view *v)
+{
+    if (!v->nsteps && v->ops.f->window_ps)
+        report_note(r, REPORT_INFO, "no_program_steps",
+                    "Steps are n/a here: the profile's devices have no line of steps whose ops "
+                    "could be counted (on TPUs mark steps with jax.profiler.StepTraceAnnotation; "
+                    "GPUs have none).");
+    if (!v->counted && v->ops.f->all.hardware == OP_HW_TPU)
+        report_note(r, REPORT_INFO, "no_counted_total",
+                    "The total by hardware counters is n/a: the host's plane has no "
+                    "matrix_unit_utilization_percent and hbm_utilization_percent, which the TPU "
+                    "runtime writes where it samples counters.");
 }
 
 /* --- dots --- */
@@ -234,6 +326,7 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     XP_TRY(op_view_open(&v.ops, &f, &s.stats->device, r->a, err));
     if (!sum_steps(&v, s.stats, r->a) || !choose_dots(&v, &s.stats->device, r->a))
         return xp_fail(err, XP_BUSY, 0, "no memory left for the report");
+    counters(&v, s.stats);
     verdict(r, &f);
     report_roof(r, &f);
     report_usage(r, &f);
@@ -243,12 +336,13 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
                                           .title = "The program, and its steps",
                                           .columns = step_columns,
                                           .ncolumns = sizeof step_columns / sizeof *step_columns,
-                                          .n = f.window_ps ? v.nsteps + (uint64_t)1 : 0,
+                                          .n = step_rows(&v),
                                           .row = step_row,
                                           .ctx = &v});
     report_table_gains(r, &v.ops);
     report_table_ops(r, &v.ops);
     series(r, &v);
+    step_notes(r, &v);
     report_remarks(r, &f);
     return XP_OK;
 }

@@ -426,6 +426,34 @@ def test_what_is_gained_at_the_roof_is_what_is_left_below_it(served):
 
 
 @needs_data
+def test_steps_of_the_roofline_have_the_flops_and_bytes_of_their_ops(served):
+    doc = report(served, 'train_v5e', 'roofline_model')
+    by = {}
+    for row in table(doc, 'programs'):
+        by.setdefault(row['kind'], []).append(row)
+    whole, counted, mean = (by[k][0] for k in ('total', 'hardware', 'average'))
+    assert len(by['step']) == 4 and list(by) == ['total', 'hardware', 'average', 'step']
+    time = sum(s['time'] for s in by['step'])
+    for rate in ('flop_rate', 'hbm_rate'):
+        assert sum(s[rate] * s['time'] for s in by['step']) / time == pytest.approx(mean[rate], rel=1e-6)
+        assert counted[rate] == pytest.approx(whole[rate], rel=1e-3)  # the counters of this profile were made so
+    for row in [whole, counted, mean, *by['step']]:
+        assert row['intensity'] == pytest.approx(row['flop_rate'] / row['hbm_rate'])
+    assert all(s['host'] and s['first_begin_ps'] > 0 for s in by['step'])
+    gpu = report(served, 'synth_gpu_train', 'roofline_model')
+    assert [r['kind'] for r in table(gpu, 'programs')] == ['total']
+    assert 'no_program_steps' in {n['code'] for n in gpu['notes']}
+
+
+@needs_data
+def test_kernels_of_one_entry_are_called_by_what_they_run(served):
+    rows = table(report(served, 'real_gpu_jax_te_fused_attn', 'kernel_stats'), 'kernels')
+    names = {r['short_name'] for r in rows}
+    assert {'ck_tile::FmhaFwdKernel', 'loop_reduce_fusion'} <= names and 'ck_tile::kentry' not in names
+    assert all(r['demangled'] is None for r in rows)  # this profile has them as people write them
+
+
+@needs_data
 @pytest.mark.parametrize('bad', [{'sample': 'x'}, {'against': '1000'}, {'beside': 'hosts'}])
 def test_a_sample_is_a_number_and_compared_with_another(served, bad):
     r = served.api('report', run='synth_tpu_counters', tool='perf_counters', **bad)

@@ -1,0 +1,33 @@
+/* tests/fuzz/fuzz_kernel_name.c - any bytes are the name of a kernel: it is read within bounds, the
+ * same each time, and a short name is there for each that is not empty.
+ */
+#include <stdlib.h>
+
+#include "lib/base/status.h"
+#include "shard/tools/demangle.h"
+#include "shard/tools/kernel_name.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct xp_span name = xp_span_of(data, size);
+    struct xp_arena *a = xp_arena_new(NULL);
+    struct xp_buf once, again;
+    struct xp_bump b;
+    xp_bump_init(&b, a);
+    xp_buf_init(&once, 2 * DEMANGLE_OUT_MAX);
+    xp_buf_init(&again, 2 * DEMANGLE_OUT_MAX);
+    bool read = demangle(name, &once);
+    XP_ASSERT(read == demangle(name, &again));
+    XP_ASSERT(once.n <= DEMANGLE_OUT_MAX && (read || !once.n));
+    XP_ASSERT(xp_span_eq(xp_buf_all(&once), xp_buf_all(&again)));
+    struct xp_span s = kernel_short_name(name, &b);
+    XP_ASSERT(!size || s.n);
+    XP_ASSERT(s.n <= KERNEL_NAME_MAX || s.p == name.p);
+    XP_ASSERT(!size || kernel_full_name(name, &b).n);
+    xp_buf_fini(&once);
+    xp_buf_fini(&again);
+    xp_arena_free(a);
+    return 0;
+}
