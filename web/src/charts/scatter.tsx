@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
 import { px as len, unit } from "../layout/unit";
 import type { Area } from "../model/hardware";
+import { fewer, type Point } from "../model/lasso";
 import { number, show } from "../model/units";
 import { useWidth } from "../widgets/size";
 import { logAxis } from "./scale";
@@ -24,31 +25,44 @@ export interface Dot {
   dim?: boolean; // not what is looked for
 }
 
+/** What is no dot among the others but a sum of them: its sign says which. */
+export interface Mark extends Dot {
+  sign: "total" | "hardware" | "average" | "step";
+}
+
+export const SIGNS: Record<Mark["sign"], string> = {
+  total: "m0-8l8 8l-8 8l-8-8z", hardware: "m0-8l8 8l-8 8l-8-8z", average: "m-6-6h12v12h-12z", step: "m0-4.5l4.5 4.5l-4.5 4.5l-4.5-4.5z",
+};
+
 export interface Roof {
   name: string;
   peak: number; // y of the flat part
   slope: number; // y per x of the part before it; 0: flat only
 }
 
+const DRAWN = 2000; // points of a line while it is drawn
 const LEAST = 6; // px; a shorter drag is a click
 
-export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, onArea, whole, title, height = 430 }: {
+export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, onArea, onLasso, lasso = null, wholes = [], title, height = 430 }: {
   dots: readonly Dot[]; roofs: readonly Roof[]; x: { label: string; unit: string }; y: { label: string; unit: string };
   groups: readonly string[]; colours: readonly string[]; chosen: string; onChoose?: (d: Dot | null) => void; title: string; height?: number;
   onArea?: (a: Area) => void; // a rectangle was drawn
-  whole?: Dot | null; // all of it, as one mark
+  onLasso?: ((points: Point[]) => void) | undefined; // a free line was: drags are one where this is given
+  lasso?: readonly Point[] | null; // the one that holds
+  wholes?: readonly Mark[];
 }) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box, 760);
   const hover = useSignal<string>("");
   const drag = useSignal<Area | null>(null); // in px, as it was drawn
+  const line = useSignal<readonly Point[]>([]); // likewise
   const dragged = useRef(false);
   const off = useSignal<ReadonlySet<string>>(new Set());
   const seen = useMemo(
     () => dots.filter((d) => d.x > 0 && d.y > 0 && !off.value.has(d.group)).sort((a, b) => b.weight - a.weight),
     [dots, off.value],
   );
-  const bounds = useMemo(() => boundsOf([...dots, ...(whole ? [whole] : [])].filter((d) => d.x > 0 && d.y > 0), roofs), [dots, roofs, whole]);
+  const bounds = useMemo(() => boundsOf([...dots, ...wholes].filter((d) => d.x > 0 && d.y > 0), roofs), [dots, roofs, wholes]);
   const inner = Math.max(60, width.value - leftRoom() - rightRoom());
   const tall = height - topRoom() - bottomRoom();
   const ax = logAxis(bounds.x0, bounds.x1, x.unit, bare, Math.floor(inner / len(90)));
@@ -61,7 +75,8 @@ export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, 
   const inverseY = (py: number): number => ay.min * (ay.max / ay.min) ** ((topRoom() + tall - py) / tall);
   const radius = (w: number): number => Math.max(2, 20 * Math.sqrt(Math.max(0, w)));
   const colour = (group: string): string => colours[Math.max(0, groups.indexOf(group))] ?? "var(--c0)";
-  const marks = whole ? [...seen, whole] : seen;
+  const drawn = wholes.filter((d) => d.x > 0 && d.y > 0);
+  const marks = [...seen, ...drawn];
   const here = marks.find((d) => d.key === (hover.value || "")) ?? null;
 
   const placeOf = (e: PointerEvent): [number, number] => {
@@ -73,9 +88,19 @@ export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, 
     if (!onArea || e.button !== 0 || e.pointerType === "touch") return;
     const [px, py] = placeOf(e);
     (e.currentTarget as Element).setPointerCapture(e.pointerId);
-    drag.value = { x0: px, x1: px, y0: py, y1: py };
+    if (onLasso) line.value = [[px, py]];
+    else drag.value = { x0: px, x1: px, y0: py, y1: py };
+  };
+  const endLine = (): void => {
+    const drawn = line.peek();
+    line.value = [];
+    const [w, h] = [0, 1].map((k) => Math.max(...drawn.map((p) => p[k]!)) - Math.min(...drawn.map((p) => p[k]!))) as [number, number];
+    if (drawn.length < 3 || w < LEAST || h < LEAST) return;
+    dragged.current = true;
+    onLasso?.(fewer(drawn).map(([px, py]) => [inverse(px), inverseY(py)]));
   };
   const end = (): void => {
+    if (line.peek().length) return endLine();
     const d = drag.peek();
     drag.value = null;
     if (!d || Math.hypot(d.x1 - d.x0, d.y1 - d.y0) < LEAST) return;
@@ -86,6 +111,12 @@ export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, 
   };
   const nearest = (e: PointerEvent): void => {
     const [px, py] = placeOf(e);
+    if (line.peek().length) {
+      hover.value = "";
+      const [lx, ly] = line.peek()[line.peek().length - 1]!;
+      if (line.peek().length < DRAWN && Math.hypot(px - lx, py - ly) >= 2) line.value = [...line.peek(), [px, py]];
+      return;
+    }
     if (drag.peek()) {
       hover.value = "";
       drag.value = { ...drag.peek()!, x1: px, y1: py };
@@ -127,9 +158,9 @@ export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, 
       </div>
       <div
         ref={box} class="plot" tabIndex={0} role="img" onKeyDown={keys} onPointerMove={nearest} onPointerLeave={() => (hover.value = "")}
-        onPointerDown={begin} onPointerUp={end} onPointerCancel={() => (drag.value = null)}
-        onClick={() => !dragged.current && !(here && here === whole) && onChoose?.(here && here.key !== chosen ? here : null)}
-        aria-label={`${title}: ${seen.length} points; ${x.label} against ${y.label}. Arrow keys go from the heaviest on.${onArea ? " A drag chooses those in a rectangle." : ""}`}
+        onPointerDown={begin} onPointerUp={end} onPointerCancel={() => ((drag.value = null), (line.value = []))}
+        onClick={() => !dragged.current && !(here && drawn.some((d) => d === here)) && onChoose?.(here && here.key !== chosen ? here : null)}
+        aria-label={`${title}: ${seen.length} points; ${x.label} against ${y.label}. Arrow keys go from the heaviest on.${onArea ? onLasso ? " A drag chooses those inside of its line." : " A drag chooses those in a rectangle." : ""}`}
       >
         <svg width={width.value} height={height} aria-hidden="true">
           {ax.ticks.map((t) => (
@@ -145,7 +176,7 @@ export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, 
             </g>
           ))}
           <text class="axis" x={leftRoom()} y={height - len(5)}>{y.label}</text>
-          <text class="axis" x={leftRoom() + inner} y={height - len(5)} text-anchor="end">{`${x.label}${x.unit ? `, ${x.unit === "flop/byte" ? "FLOP/B" : x.unit}` : ""}`}</text>
+          <text class="axis" x={leftRoom() + inner} y={height - len(5)} text-anchor="end">{`${x.label}${x.unit && inner > len(260) ? `, ${x.unit === "flop/byte" ? "FLOP/B" : x.unit}` : ""}`}</text>
           {roofs.map((r, i) => <RoofLine key={r.name} r={r} i={i} slope={slopes[i]!} ax={ax} ay={ay} sx={sx} sy={sy} />)}
           {seen.map((d) => (
             <circle
@@ -153,7 +184,9 @@ export function Scatter({ dots, roofs, x, y, groups, colours, chosen, onChoose, 
               r={radius(d.weight)} fill={colour(d.group)}
             />
           ))}
-          {whole && whole.x > 0 && whole.y > 0 && <path class="whole-mark" d={`M${sx(whole.x)} ${sy(whole.y) - 8}l8 8l-8 8l-8 -8z`} />}
+          {drawn.map((d) => <path key={d.key} class={`whole-mark ${d.sign} ${d === here ? "hover" : ""}`} d={`M${sx(d.x)} ${sy(d.y)}${SIGNS[d.sign]}`} />)}
+          {lasso && <path class="chosen-area" d={`M${lasso.map(([px, py]) => `${sx(px).toFixed(1)} ${sy(py).toFixed(1)}`).join("L")}Z`} />}
+          {line.value.length > 1 && <path class="chosen-area" d={`M${line.value.map(([px, py]) => `${px} ${py}`).join("L")}`} />}
           {drag.value && (
             <rect
               class="chosen-area" x={Math.min(drag.value.x0, drag.value.x1)} y={Math.min(drag.value.y0, drag.value.y1)}

@@ -16,14 +16,14 @@ export function isPlumbing(c: Column): boolean {
 
 /** Where rows have short names, the full ones are told when the pointer rests there. */
 function isLongName(table: Pick<Table, "columns">, c: Column): boolean {
-  return c.id === "kernel" && table.columns.some((x) => x.id === "short_name");
+  return (c.id === "kernel" || c.id === "demangled") && table.columns.some((x) => x.id === "short_name");
 }
 
 /** What a cell means in full; "": what it shows. */
 export function fullName(table: Pick<Table, "columns">, row: readonly Cell[], i: number): string {
   if (table.columns[i]!.id !== "short_name") return "";
-  const at = table.columns.findIndex((c) => isLongName(table, c));
-  return at < 0 ? "" : String(row[at] ?? "");
+  const of = (id: string): string => String(row[table.columns.findIndex((c) => c.id === id)] ?? "");
+  return of("demangled") || of("kernel");
 }
 
 export interface Shown {

@@ -18,6 +18,12 @@ export function areaFilter(q: string, x: string, y: string, a: Area | null): str
   return [...rest, ...(a ? [`${x}>=${digits(a.x0)}`, `${x}<=${digits(a.x1)}`, `${y}>=${digits(a.y0)}`, `${y}<=${digits(a.y1)}`] : [])].join(" ");
 }
 
+/** The sides of the area that such a filter has: x from, to, y from, to; null: open. */
+export function areaOf(q: string, x: string, y: string): (string | null)[] {
+  const words = q.split(/\s+/);
+  return [`${x}>=`, `${x}<=`, `${y}>=`, `${y}<=`].map((start) => words.find((w) => w.startsWith(start))?.slice(start.length) ?? null);
+}
+
 const PLACES = 64; // as many characters may an expression have
 
 /** An expression for just this name; part of a text where it is too long for one. */

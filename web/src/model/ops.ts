@@ -32,7 +32,7 @@ function eventColumn(t: Named): number {
 }
 
 /** Tables whose rows happened once, so that their time is how long that took. */
-const ONCE = /^(pauses|steps|runs)$/;
+const ONCE = /^(pauses|steps|runs|programs)$/;
 
 export function opColumns(t: Named): OpColumns {
   const named = find(t, "op", "hlo_op", "hlo_op_name", "op_name");
