@@ -9,7 +9,7 @@ import type { PartProps } from "./parts";
 import { BufferControls, MemoryParts } from "./buffers";
 import { CounterControls, CounterPart, counterTables } from "./counters";
 import { EnvironmentPart, isEnvironment } from "./environment";
-import { TopFindings } from "./findings";
+import { FindingsPart, findingsOf, TopFindings } from "./findings";
 import { GraphControls, GraphPart, graphTables } from "./graph";
 import { GroupControls, groupedTables, IdleSwitch, layersFirst, TopSwitch } from "./groups";
 import { Distribution, InferenceControls } from "./inference";
@@ -18,7 +18,6 @@ import { programArgument } from "./modules";
 import { AllocatorChoice, momentPick, MomentPart, momentTables } from "./moment";
 import { Questions } from "./questions";
 import { lassoTables, RooflinePart } from "./roofline";
-import { isOwnMetric, isOwnTable, reportText, SuggestionsPart } from "./suggestions";
 import { UnitsPart, unitTables } from "./units";
 
 export interface Special {
@@ -33,8 +32,6 @@ export interface Special {
   pick?: (x: Series, s: ToolUrl) => Pick | undefined; // what a click on a chart chooses
   treeTitle?: (s: ToolUrl) => string;
   textTitle?: string;
-  ownVerdict?: boolean; // one of its parts says what it comes down to
-  markdown?: (p: PartProps) => string; // of the whole report, instead of the figures
 }
 
 /** The page that explains a metric. */
@@ -94,9 +91,7 @@ export const specials: Record<string, Special | undefined> = {
     pick: momentPick, afterSeries: (p) => <MomentPart {...p} />, tables: momentTables,
   },
   memory_viewer: { args: programArgument, controls: (p) => <BufferControls {...p} />, afterSeries: (p) => <MemoryParts {...p} />, series: () => [] },
-  smart_suggestion: {
-    top: (p) => <SuggestionsPart {...p} />, tables: (r) => r.tables.filter((t) => !isOwnTable(t.id)), elsewhere: isOwnMetric, figuresLast: true, ownVerdict: true, markdown: reportText,
-  },
+  smart_suggestion: { top: (p) => <FindingsPart {...p} />, tables: (r) => r.tables.filter((t) => t !== findingsOf(r)), figuresLast: true },
   roofline_model: { top: (p) => <RooflinePart {...p} />, tables: lassoTables, series: (r) => r.series.filter((x) => x.kind !== "scatter") },
   graph_viewer: {
     args: (s) => ({ ...programArgument(s), ...(s.op && !s.args["node_name"] ? { node_name: s.op } : {}) }),
