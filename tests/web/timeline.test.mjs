@@ -255,6 +255,10 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     await page.waitForSelector(".tips .step-mark");
     assert.ok(await page.locator(".tips .prio").count() > 0, "suggestions stand above the rows");
     assert.match(await page.locator(".tips .prio").first().getAttribute("href"), /smart_suggestion\?run=/);
+    await page.click(".tips .popover > .button");
+    assert.match(await page.locator(".tips-sheet a").first().getAttribute("href"), /smart_suggestion\?run=[^#]*#finding-/, "each leads to what is said of it");
+    assert.equal(await page.locator(".tips-sheet li").count(), await page.locator(".tips-list li").count(), "those of no moment, too");
+    await page.keyboard.press("Escape");
     await page.keyboard.press("p");
     await waitFor("a row of the second is pinned", () => /^\d+$/.test(param("pin.1")) && /^\d+$/.test(param("sel.1")) && param("pin") === null);
     await page.locator("section.beside").nth(1).locator(".plane").first().click();
@@ -545,6 +549,7 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     assert.equal(await page.inputValue(".search input"), "");
     await page.selectOption(".popover-sheet select", "contrast");
     await waitFor("one colour a kind of work", async () => (await inkOf(page)).colours < before.colours);
+    await waitFor("the address says so", () => new URL(page.url()).searchParams.get("palette") === "contrast");
     for (const kind of ["Compute", "Copy", "Host", "Communication"]) await page.click(`.popover-sheet label:has-text('${kind}')`);
     await waitFor("most stands back", async () => (await inkOf(page)).saturated < before.saturated / 2);
     await waitFor("it is in the address", () => new URL(page.url()).searchParams.get("off") === "compute,communication,copy,host");
@@ -556,12 +561,19 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     });
     assert.deepEqual(await check(), []);
     await close();
+    const other = await open(trace("&palette=contrast")); // who has the usual ones
+    await waitFor("a link's colours hold", async () => (await inkOf(other.page)).colours < before.colours);
+    await other.page.click("[title='Colours: kinds of work']");
+    await other.page.selectOption(".popover-sheet select", "usual");
+    await waitFor("until others are chosen", async () => (await inkOf(other.page)).colours === before.colours && !other.page.url().includes("palette"));
+    assert.deepEqual(await other.check(), []);
+    await other.close();
   });
 
   test("an address restores window, selection, area, search and folding", async () => {
     const e = await target();
     const fold = tracks.planes.find((p) => p.plane !== e.plane && p.events > 0).plane;
-    const query = `${around(e)}&q=copy&sel=${e.id}&a=${e.begin_ps}..${e.begin_ps + e.duration_ps}&ar=${e.line}&fold=${fold}`;
+    const query = `${around(e)}&q=copy&sel=${e.id}&a=${e.begin_ps}..${e.begin_ps + e.duration_ps}&ar=${e.line}&fold=${fold}&order=-count&drag=zoom`;
     const { page, check, close } = await open(trace(query));
     await page.waitForSelector(".tabs");
     assert.equal(page.url(), trace(query));
@@ -569,8 +581,11 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     await page.click("#tab-details");
     await page.waitForSelector(".details h2");
     assert.equal(await page.locator(".details h2").textContent(), e.display_name || e.name);
-    await page.click("#tab-area");
+    assert.equal(page.url(), `${trace(query)}&dock=details`, "another panel than comes up by itself");
+    await page.goBack();
     await page.waitForSelector(".aggregate tbody tr");
+    assert.equal(await page.locator(".aggregate [aria-sort=descending]").innerText(), "Count");
+    assert.match(await page.locator(".group [aria-pressed=true]").getAttribute("title"), /zooms/);
     assert.equal(await page.locator(`.plane[aria-expanded=false]:has-text("${tracks.planes.find((p) => p.plane === fold).name}")`).count(), 1);
     assert.equal(page.url(), trace(query), "reading changes nothing");
     assert.deepEqual(await check(), []);
@@ -715,9 +730,25 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     await page.keyboard.press(".");
     await waitFor("the next one", () => ![null, String(first.id)].includes(new URL(page.url()).searchParams.get("sel")));
     await page.click("#tab-rows");
+    await page.click(`[aria-label$="list the events of ${name}"]`);
+    const list = (await api(server.url, "search", { run: RUN, host: HOST, q: "dur>=0ps", rows: line.line, limit: 3 })).hits;
+    await waitFor("they are listed", async () => (await page.locator("#dock-panel tbody tr").count()) > 0);
+    assert.match(await page.locator("#dock-panel").innerText(), /\d ns/, "to the nanosecond");
+    await page.keyboard.press("0");
+    await waitFor("all of them", async () => (await page.locator("#dock-panel [role=status]").innerText()).replace(/\s/g, "").startsWith(`${line.events}event`));
+    await page.locator("#dock-panel tbody .link").nth(2).focus();
+    await page.keyboard.press("Enter");
+    await waitFor("the third is chosen", () => new URL(page.url()).searchParams.get("sel") === String(list[2].id));
+    assert.equal(new URL(page.url()).searchParams.get("dock"), "events");
+    await waitFor("and told", async () => (await page.locator("p.unseen[aria-live]").first().innerText()).includes("XLA Ops"));
+    await page.click("#tab-rows");
+    await page.click("text=Layouts");
+    await page.fill("[aria-label='Name of the layout']", "as it was");
+    await page.keyboard.press("Enter");
     await page.uncheck(`[aria-label="${name} shown"]`);
     await waitFor("hidden", () => new URL(page.url()).searchParams.get("hide") === String(line.line));
-    await page.check(`[aria-label="${name} shown"]`);
+    await page.click("text=Layouts");
+    await page.click(".layouts .link");
     await waitFor("shown", () => !new URL(page.url()).searchParams.has("hide"));
     await page.screenshot({ path: join(shots, "rows-table-light.png") });
     assert.deepEqual(await check(), []);
@@ -750,12 +781,13 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     await page.waitForSelector(".drawing canvas");
     await page.waitForTimeout(500);
     assert.equal(page.url(), address);
-    await page.keyboard.press("q");
-    await page.click("#tab-marks");
     assert.equal(await page.inputValue(".bookmarks input"), "slow, why?");
+    assert.equal(param("drag"), "measure", "what dragging does stays, too");
     await page.click('.bookmarks button[title="Remove"]');
     await waitFor("it is gone", () => param("bm") === null);
     await page.locator(".drawing canvas").focus();
+    await page.keyboard.press("Escape");
+    await waitFor("dragging moves again", () => param("drag") === null && param("m") !== null);
     await page.keyboard.press("Escape");
     await waitFor("no measure any more", () => param("m") === null);
     assert.deepEqual(await check(), []);

@@ -569,6 +569,10 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     assert.deepEqual(await cut(".plane .name, .line .count, .corner, .bar select"), []);
     const rows = await page.evaluate(() => [...document.querySelectorAll(".label:has(.who)")].map((e) => [e.offsetHeight, e.querySelector(".name").offsetHeight]));
     assert.ok(rows.length > 0 && rows.every(([row, name]) => name > 24 && row >= name - 6), `${rows}`);
+    const sizes = () => page.evaluate(() => [".corner", ".label:has(.plane)", ".tools .icon"].map((css) => document.querySelector(css).getBoundingClientRect().height));
+    assert.deepEqual(await sizes(), [56, 52, 32]);
+    await devtools.send("Page.setFontSizes", { fontSizes: { standard: 16 } });
+    await waitFor("a change is followed while the page is open, by text, rows and icons", async () => `${await sizes()}` === "28,26,16");
     assert.deepEqual(await check(), []);
     await close();
   });

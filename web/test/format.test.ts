@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ago, bytes, count, date, digits, duration, exactNs, percent, shortCount, timestamp } from "../src/model/format";
+import { ago, bytes, clock, count, date, digits, duration, exactNs, percent, shortCount, timestamp } from "../src/model/format";
 
 const plain = (s: string) => s.replace(/\u202f/g, " ");
 
@@ -41,6 +41,12 @@ test("shares never say zero for something", () => {
 
 test("significant digits without exponents", () => {
   expect([digits(1234.5, 3), digits(0.001234, 3), digits(0, 3)]).toEqual(["1235", "0.00123", "0"]);
+});
+
+test("a moment of the clock has its zone and every digit", () => {
+  const { text, iso } = clock(1_769_853_600_123_456_789n);
+  expect(iso).toBe("2026-01-31T10:00:00.123456789Z");
+  expect(text).toMatch(/^\d\d:\d\d:\d\d\.123\u202f456 (UTC|GMT|[A-Z]{2,})/);
 });
 
 test("dates carry their zone, unknown ones say so", () => {

@@ -93,6 +93,17 @@ export function date(ms: number | null): { text: string; iso: string } {
   return { text, iso: d.toISOString() };
 }
 
+/** A moment to the microsecond in the viewer's zone, with the zone; ISO to the nanosecond for the hover. */
+export function clock(ns: bigint): { text: string; iso: string } {
+  const d = new Date(Number(ns / 1_000_000n));
+  const part = (ns % 1_000_000n).toString().padStart(6, "0");
+  const at = new Intl.DateTimeFormat("en-GB", {
+    hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3, timeZoneName: "short",
+  }).formatToParts(d);
+  const text = at.map((p) => (p.type === "fractionalSecond" ? `${p.value}${GROUP}${part.slice(0, 3)}` : p.value)).join("");
+  return { text, iso: `${d.toISOString().slice(0, -1)}${part}Z` };
+}
+
 /** Of today, in the viewer's zone, with the zone. */
 export const hour = (ms: number): string => new Date(ms).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
 

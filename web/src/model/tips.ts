@@ -20,6 +20,10 @@ export interface Step extends Range {
   times: number; // as long as the middle one of all steps
 }
 
+/** The page of the suggestions, at one of them. */
+export const findingId = (rule: string): string => `finding-${rule}`;
+export const findingHref = (page: string, rule: string): string => `${page}#${encodeURIComponent(findingId(rule))}`;
+
 type Get = (row: readonly Cell[], id: string) => Cell | undefined;
 
 function getter(t: Table): Get {

@@ -1,5 +1,5 @@
 // What to change, the weightiest first: what was seen, its share, and a way to look at it.
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Api } from "../../api/client";
 import type { Cell, Report, Table } from "../../api/report";
 import { plural } from "../../model/format";
@@ -7,6 +7,7 @@ import { asNumber, show } from "../../model/units";
 import { markKnown, isKnown, knownFindings } from "../../model/known";
 import { opColumns, timeOf } from "../../model/ops";
 import { elsewhere, rangeArguments, timelineHref, toolHref } from "../../model/toolurl";
+import { findingId } from "../../model/tips";
 import { toolOf } from "../../model/tools";
 import { Copy } from "../../widgets/copy";
 import { Icon } from "../../widgets/icon";
@@ -35,6 +36,11 @@ export function TopFindings({ s, root }: PartProps) {
 
 export function FindingsPart({ report, s, root }: PartProps) {
   const t = findingsOf(report);
+  const box = useRef<HTMLElement>(null);
+  useEffect(() => { // a link may name one of them, which was not there when it was followed
+    const named = [...(box.current?.querySelectorAll<HTMLElement>("article") ?? [])].find((a) => `#${encodeURIComponent(a.id)}` === window.location.hash);
+    named?.focus();
+  }, [t]);
   if (!t) return null;
   const at = (id: string): number => t.columns.findIndex((c) => c.id === id);
   const get = (row: readonly Cell[], id: string): string => (at(id) < 0 ? "" : text(row[at(id)]));
@@ -43,7 +49,7 @@ export function FindingsPart({ report, s, root }: PartProps) {
   const rows = [...t.rows].sort((a, b) => Number(isKnown(known, root, s.run, get(a, "rule"))) - Number(isKnown(known, root, s.run, get(b, "rule"))));
   if (t.rows.length === 0) return <div class="empty"><h2>Nothing to suggest</h2><p>No rule that could be checked applies to this run; below is what was looked at.</p></div>;
   return (
-    <section class="findings" aria-label={t.title}>
+    <section class="findings" aria-label={t.title} ref={box}>
       <h2 class="unseen">{t.title}</h2>
       {rows.map((row) => {
         const share = at("share") < 0 ? null : row[at("share")];
@@ -55,7 +61,7 @@ export function FindingsPart({ report, s, root }: PartProps) {
         const there = time && timelineHref(root, s, { ...(op ? { op, program: get(row, "program_id") } : {}), begin: time.begin, duration: time.duration, window: !op, ...(time.host ? { host: time.host } : {}) });
         const seen = op ? { op, program: get(row, "program_id") } : {};
         return (
-          <article key={rule} class={`finding ${get(row, "priority").toLowerCase()} ${old ? "known" : ""}`}>
+          <article key={rule} id={findingId(rule)} tabIndex={-1} class={`finding ${get(row, "priority").toLowerCase()} ${old ? "known" : ""}`}>
             <header>
               <span class="priority">{get(row, "priority")}</span>
               <h3>{get(row, "finding")}</h3>

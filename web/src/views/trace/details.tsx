@@ -1,7 +1,7 @@
 // One event in full.
 import { big } from "../../api/json";
 import type { Argument, EventDetails, Flow } from "../../api/types";
-import { bytes, count, duration, exactNs, plural, timestamp } from "../../model/format";
+import { bytes, clock, count, duration, exactNs, plural, timestamp } from "../../model/format";
 import { Copy } from "../../widgets/copy";
 import { Icon } from "../../widgets/icon";
 import { ProblemPanel } from "../../widgets/problem";
@@ -20,24 +20,24 @@ function Fact({ name, children, title }: { name: string; children: preact.Compon
   );
 }
 
-function wallClock(trace: Trace, begin: bigint): string | undefined {
+/** When that was by the host's clock; null: the profile does not say. */
+function wallClock(trace: Trace, begin: bigint): { text: string; iso: string } | null {
   const start = trace.tracks.value?.start_wall_ns;
-  if (!start || start === "0") return undefined;
-  const ns = BigInt(start) + begin / 1000n;
-  const iso = new Date(Number(ns / 1_000_000n)).toISOString();
-  return `${iso.slice(0, -1)}${(ns % 1_000_000n).toString().padStart(6, "0")}Z`;
+  return start && start !== "0" ? clock(BigInt(start) + begin / 1000n) : null;
 }
 
 function Facts({ trace, d }: { trace: Trace; d: EventDetails }) {
   const begin = big(d.begin_ps);
   const length = big(d.duration_ps);
+  const wall = wallClock(trace, begin);
   return (
     <dl class="facts">
       <Fact name="Duration" title={`${length} ps`}><b>{duration(length)}</b> <span>{exactNs(length)}</span></Fact>
       {d.self_ps !== null && (
         <Fact name="Self" title={`${big(d.self_ps)} ps`}>{duration(big(d.self_ps))} <span>{exactNs(big(d.self_ps))}</span></Fact>
       )}
-      <Fact name="Begin" title={[`${begin} ps`, wallClock(trace, begin)].filter(Boolean).join("\n")}>{timestamp(begin)}</Fact>
+      <Fact name="Begin" title={`${begin} ps`}>{timestamp(begin)}</Fact>
+      {wall && <Fact name="By clock" title={wall.iso}>{wall.text}</Fact>}
       <Fact name="End" title={`${begin + length} ps`}>{timestamp(begin + length)}</Fact>
       <Fact name="Line">{d.plane_name} › {d.line_name}{d.derived && <span class="faint" title="Made from other events; no file holds it"> · derived</span>}</Fact>
       {d.occurrences !== null && <Fact name="Occurrences">{count(big(d.occurrences))}</Fact>}

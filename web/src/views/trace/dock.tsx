@@ -5,6 +5,7 @@ import { Icon } from "../../widgets/icon";
 import { CurveList } from "./curvelist";
 import { AreaTable } from "./aggregate";
 import { Details } from "./details";
+import { EventList } from "./eventlist";
 import { Hits } from "./hits";
 import { Marks } from "./marks";
 import { RowList } from "./rowlist";
@@ -22,6 +23,7 @@ export function Dock({ trace }: { trace: Trace }) {
     { id: "area", label: "Area", note: trace.sum.answer.value ? shortCount(trace.sum.answer.value.events) : "" },
     { id: "hits", label: "Hits", note: total === undefined ? "" : shortCount(total) },
     { id: "rows", label: "Rows", note: "" },
+    { id: "events", label: "Events", note: "" },
     { id: "marks", label: "Bookmarks", note: trace.marks.value.length ? String(trace.marks.value.length) : "" },
   ];
   if (trace.tab.value === "curves" || trace.curves.list.value.length)
@@ -65,6 +67,7 @@ export function Dock({ trace }: { trace: Trace }) {
         {trace.tab.value === "area" && <AreaTable trace={trace} />}
         {trace.tab.value === "hits" && <Hits trace={trace} />}
         {trace.tab.value === "rows" && <RowList trace={trace} />}
+        {trace.tab.value === "events" && <EventList trace={trace} />}
         {trace.tab.value === "curves" && <CurveList trace={trace} />}
         {trace.tab.value === "marks" && <Marks trace={trace} />}
       </div>

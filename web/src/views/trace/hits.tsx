@@ -46,7 +46,7 @@ export function Hits({ trace }: { trace: Trace }) {
       {a.more && (
         <p class="none">
           {count(a.hits.length)} of {count(a.total)} are listed.{" "}
-          <button type="button" class="button" onClick={() => void trace.search.more()}>List more</button>
+          <button type="button" class="button" onClick={() => void trace.moreHits()}>List more</button>
         </p>
       )}
     </div>

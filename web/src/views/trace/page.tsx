@@ -129,7 +129,10 @@ function TraceOf({ api, run, host, info }: { api: Api; run: string; host: string
 /** The canvas has no words of its own for those who cannot see it. */
 function spoken(trace: Trace): string {
   const d = trace.event.details.value;
-  return d ? `${d.display_name || d.name}, ${duration(big(d.duration_ps))}, ${d.plane_name}, ${d.line_name}` : "";
+  if (!d) return "";
+  const { answer } = (trace.lead ?? trace).search;
+  const hit = answer.value ? trace.search.place(String(d.id)) : 0;
+  return `${hit ? `Hit ${hit} of ${answer.value!.total}: ` : ""}${d.display_name || d.name || "no name"}, ${duration(big(d.duration_ps))} at ${timestamp(big(d.begin_ps))}, ${d.plane_name}, ${d.line_name}`;
 }
 
 function Body({ trace, pointer, active, use }: {
@@ -251,7 +254,7 @@ function Tools({ trace, help }: { trace: Trace; help: () => void }) {
   ];
   return (
     <>
-      <div class="group" role="group" aria-label="What dragging does">
+      <div class={`group ${trace.mode.value === "pan" ? "" : "used"}`} role="group" aria-label="What dragging does">
         {modes.map((m) => (
           <button
             key={m.id} type="button" class="tool" aria-pressed={trace.mode.value === m.id} title={m.title} aria-label={m.title}

@@ -44,6 +44,10 @@ export function listenPointer(canvas: HTMLCanvasElement, trace: Trace, at: (p: P
     return trace.areaOf(d.x, p.x, lines);
   };
 
+  const held = (id: number, p: Pointer, what: Mode, moved: boolean): Drag => ({
+    id, ...p, view: trace.view.peek(), top: trace.scrollTop.peek(), what, moved, from: what === "measure" ? snap(trace, p.x, p.y) : 0n,
+  });
+
   const down = (e: PointerEvent): void => {
     if (e.button !== 0 && e.button !== 1) return;
     const p = where(e);
@@ -51,8 +55,8 @@ export function listenPointer(canvas: HTMLCanvasElement, trace: Trace, at: (p: P
     canvas.setPointerCapture(e.pointerId);
     const mode = trace.mode.peek();
     const what = e.button === 1 ? "pan" : e.shiftKey ? "select" : p.y < 0 && mode === "pan" ? "zoom" : mode;
-    const from = what === "measure" ? snap(trace, p.x, p.y) : 0n;
-    drag = { id: e.pointerId, ...p, view: trace.view.peek(), top: trace.scrollTop.peek(), what, moved: false, from };
+    trace.dragging.value = null; // a second finger begins something else
+    drag = held(e.pointerId, p, what, false);
     e.preventDefault();
     canvas.focus({ preventScroll: true });
   };
@@ -98,6 +102,8 @@ export function listenPointer(canvas: HTMLCanvasElement, trace: Trace, at: (p: P
     const p = where(e);
     touches.delete(e.pointerId);
     const d = drag;
+    const left = [...touches][0];
+    if (left && d) return void (drag = held(left[0], left[1], "pan", true)); // of two fingers one stays: it goes on from here
     if (!d || d.id !== e.pointerId) return;
     drag = null;
     const area = trace.dragging.peek();

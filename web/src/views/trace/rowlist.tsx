@@ -1,6 +1,7 @@
 // The rows as a table: what the canvas shows, for keyboards and screen readers, and the hidden ones.
 import { useSignal } from "@preact/signals";
 import { count, plural } from "../../model/format";
+import { Layouts } from "./layouts";
 import type { Trace } from "./trace";
 
 const PAGE = 200;
@@ -16,6 +17,7 @@ export function RowList({ trace }: { trace: Trace }) {
       <div class="dock-line">
         <b>{plural(all.length, "row")}</b>
         {hidden.size > 0 && <span>{count(hidden.size)} hidden</span>}
+        <Layouts trace={trace} />
         <span class="push">Choose one to go to its first event in view; <kbd>.</kbd> and <kbd>,</kbd> walk from there</span>
       </div>
       <table class="grid">
@@ -32,7 +34,11 @@ export function RowList({ trace }: { trace: Trace }) {
                     ? <button type="button" class="link" title={name} onClick={() => void trace.chooseOn(line.line)}>{name}</button>
                     : name}
                 </div></td>
-                <td class="number">{count(line.events)}</td>
+                <td class="number">
+                  {line.events
+                    ? <button type="button" class="link" title={`List the events of ${name}`} aria-label={`${count(line.events)}: list the events of ${name}`} onClick={() => trace.listEvents(line.line)}>{count(line.events)}</button>
+                    : 0}
+                </td>
                 <td class="number"><input type="checkbox" aria-label={`${name} pinned`} checked={pins.has(line.line)} onChange={() => trace.togglePin(line.line)} /></td>
                 <td class="number">
                   <input

@@ -2,8 +2,9 @@
 import { useMemo } from "preact/hooks";
 import { here } from "../../model/location";
 import { percent, plural } from "../../model/format";
-import { stepsIn, stepsOf, tipsOf, type Step, type Tip } from "../../model/tips";
+import { findingHref, stepsIn, stepsOf, tipsOf, type Step, type Tip } from "../../model/tips";
 import { xOf, type Range } from "../../model/view";
+import { Popover } from "../../widgets/popover";
 import { ProblemPanel } from "../../widgets/problem";
 import { Loading } from "../../widgets/shell";
 import { useReport } from "../tool/load";
@@ -31,7 +32,7 @@ export function TipsPanel({ trace, go }: { trace: Trace; go: Go }) {
   return (
     <section class="strip tips" aria-label="Suggestions and steps">
       <div class="strip-words">
-        <a href={page("smart_suggestion")}>{plural(tips.length, "suggestion")}</a>
+        {tips.length ? <TipSheet tips={tips} href={page("smart_suggestion")} go={go} /> : <a href={page("smart_suggestion")}>No suggestions</a>}
         <a href={page("pod_viewer")} title={why}>{steps.length ? "Steps" : pod.busy.value ? "Steps…" : pod.problem.value ? "Steps: failed" : "No steps"}</a>
         {pod.problem.value && <button type="button" class="link" onClick={pod.retry}>Try again</button>}
       </div>
@@ -63,7 +64,7 @@ function TipLane({ trace, tips, href, go }: { trace: Trace; tips: readonly Tip[]
         {tips.length === 0 && <li class="none">Nothing to suggest.</li>}
         {tips.map((t) => (
           <li key={t.rule}>
-            <a class={`prio ${t.priority.toLowerCase()}`} href={href} title="To the suggestions">{t.priority}</a>{" "}
+            <a class={`prio ${t.priority.toLowerCase()}`} href={findingHref(href, t.rule)} title="To the suggestion">{t.priority}</a>{" "}
             {t.place
               ? <button type="button" class="link" title={`Seen best on ${t.place.host} ${t.place.plane}: show it`} onClick={() => go(t.place!)}>{t.finding}</button>
               : t.finding}
@@ -75,13 +76,40 @@ function TipLane({ trace, tips, href, go }: { trace: Trace; tips: readonly Tip[]
         {tips.map((t) => {
           const at = t.place?.host === trace.who.host ? boxOf(trace, t.place) : null;
           return at && (
-            <a key={t.rule} class={`prio mark ${t.priority.toLowerCase()}`} style={{ left: at.left, minWidth: `${Math.max(TARGET, at.wide)}px` }} href={href} title={`${t.finding}\nOn ${t.place!.plane}. To the suggestions`}>
+            <a key={t.rule} class={`prio mark ${t.priority.toLowerCase()}`} style={{ left: at.left, minWidth: `${Math.max(TARGET, at.wide)}px` }} href={findingHref(href, t.rule)} title={`${t.finding}\nOn ${t.place!.plane}. To the suggestion`}>
               {t.priority}
             </a>
           );
         })}
       </div>
     </>
+  );
+}
+
+/** All of them, also those that are about no time: each leads to where it is seen, or explained, and to what the suggestions say of it. */
+function TipSheet({ tips, href, go }: { tips: readonly Tip[]; href: string; go: Go }) {
+  const timeless = tips.filter((t) => !t.place).length;
+  return (
+    <Popover title="All suggestions, also those that are about no moment" label={<>{plural(tips.length, "suggestion")}{timeless > 0 && <small> {timeless === tips.length ? "none" : timeless} {timeless === tips.length ? "with a moment" : "without a moment"}</small>}</>}>
+      {(close) => (
+        <ul class="tips-sheet">
+          {tips.map((t) => (
+            <li key={t.rule}>
+              <span class={`prio ${t.priority.toLowerCase()}`}>{t.priority}</span>
+              <span>
+                {t.finding}{t.share > 0 && <span class="faint"> {percent(t.share, 1)}</span>}
+                <span class="tips-ways">
+                  {t.place
+                    ? <button type="button" class="link" onClick={() => (close(), go(t.place!))}>Show on {t.place.host} {t.place.plane}</button>
+                    : <span class="faint">About the run, not a moment of it.</span>}
+                  <a href={findingHref(href, t.rule)}>What to do</a>
+                </span>
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Popover>
   );
 }
 

@@ -10,7 +10,8 @@ import type { Category } from "../../model/colour";
 import { Names } from "../../model/names";
 import { parseLasting, parseQuery, type Lasting } from "../../model/query";
 import { Slabs, type Slab } from "../../model/slabs";
-import { timestamp } from "../../model/format";
+import { plural, timestamp } from "../../model/format";
+import { arrangementOf, type Arrangement, type Layout } from "../../model/layouts";
 import { namePalette, palette, paletteToName } from "../../model/theme";
 import {
   emptyOwn, formatOwn, formatRows, usualDock, usualOrder, BESIDE_MAX, type Area, type Beside, type Curve, type Mark as Bookmark, type Mode, type Own, type Tab,
@@ -149,6 +150,9 @@ export class Trace {
       effect(() => {
         const { text } = (this.lead ?? this).search;
         this.names.setQuery(text.value.trim() ? parseQuery(text.value) : null);
+      }),
+      effect(() => {
+        if (this.lead) this.search.set(this.lead.search.text.value); // each finds its own hits
       }),
       effect(() => this.ask()),
       effect(() => {
@@ -541,6 +545,24 @@ export class Trace {
     this.hidden.value = new Set();
   }
 
+  arrangement(): Arrangement {
+    return { pins: [...this.pins.peek()], hide: [...this.hidden.peek()], flat: [...this.flat.peek()], folded: [...this.folded.peek()] };
+  }
+
+  /** Rows as they were kept under a name. */
+  arrange(l: Layout): void {
+    const a = arrangementOf(this.tracks.peek()?.planes ?? [], l);
+    this.step = true;
+    batch(() => {
+      this.pins.value = a.pins;
+      this.hidden.value = new Set(a.hide);
+      this.flat.value = new Set(a.flat);
+      this.folded.value = new Set(a.folded);
+    });
+    this.scrollBy(0);
+    this.say(a.absent ? `${l.name}: ${plural(a.absent, "row")} of it ${a.absent === 1 ? "is" : "are"} not here` : l.name);
+  }
+
   // --- bookmarks ---
 
   /** M: at the pointer, else where the chosen event begins, else in the middle. */
@@ -615,7 +637,7 @@ export class Trace {
 
   choose(h: Hover): void {
     this.step = true;
-    this.select(h.mark.id, h.mark, "no");
+    this.select(h.mark.id, h.mark, "no", this.dock.peek() && this.tab.peek() === "events" ? "events" : "details");
   }
 
   chooseHit(hit: Hit, tab: Tab = "hits"): void {
@@ -640,6 +662,7 @@ export class Trace {
     if (id === "") return this.event.clear();
     batch(() => { // one entry of the address
       this.openDock(tab);
+      if (mark && mark.line !== this.listed.peek()) this.listed.value = null;
       void this.event.choose(id, mark).then((there) => {
         if (there && reveal !== "no" && !mark) this.reveal(reveal === "row");
       });
@@ -728,6 +751,19 @@ export class Trace {
     return { t0: a, t1: b > a ? b : a + 1n, rows: formatRows(lines ?? []) };
   }
 
+  /** The row whose events are listed: the one that was asked for, that of the chosen event, the first in sight. */
+  lineToList(): number | null {
+    return this.listed.value ?? this.event.mark.value?.line ?? this.inSight.value.find((r) => r.line && !r.curve && r.line.events > 0)?.line?.line ?? null;
+  }
+
+  listEvents(line: number | null): void {
+    this.step = true;
+    batch(() => {
+      this.listed.value = line;
+      this.openDock("events");
+    });
+  }
+
   showFlame(is: boolean): void {
     this.step = is !== this.flame.peek();
     this.flame.value = is;
@@ -744,6 +780,14 @@ export class Trace {
       const hit = await this.search.step(dir, at, m?.id ?? null, { first: s.t0, last: s.t1 });
       if (hit) this.chooseHit(hit);
       else this.say(this.search.text.peek() ? "Nothing matches." : "Type what to search for: /");
+    } catch (e) {
+      if (!isAbort(e)) this.say(asProblem(e).message);
+    }
+  }
+
+  async moreHits(): Promise<void> {
+    try {
+      await this.search.more();
     } catch (e) {
       if (!isAbort(e)) this.say(asProblem(e).message);
     }
@@ -802,6 +846,18 @@ export class Trace {
     else return false;
     return true;
   }
+}
+
+/** "/device:TPU:0 › XLA Ops" */
+export function nameOfRow(r: Row): string {
+  return `${r.plane.name || `plane ${r.plane.plane}`} › ${r.line?.name || "(no name)"}`;
+}
+
+/** Rows in sight that have events, and the one that is listed wherever it is. */
+export function rowsToList(t: Trace): Row[] {
+  const seen = t.inSight.value.filter((r) => r.line && !r.curve && r.line.events > 0);
+  const listed = t.rows.value.byLine.get(t.lineToList() ?? -1);
+  return !listed?.line || seen.some((r) => r.line === listed.line) ? seen : [listed, ...seen];
 }
 
 function toggled(set: ReadonlySet<number>, x: number): ReadonlySet<number> {
