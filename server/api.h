@@ -19,4 +19,11 @@ void api_uploads_begin(struct ask *ask);
 void api_upload_piece(struct ask *ask);
 void api_uploads_drop(struct ask *ask);
 
+/* server/capture/capture_routes.c */
+void api_captures(struct ask *ask);
+void api_captures_begin(struct ask *ask);
+void api_captures_end(struct ask *ask);
+void api_captures_continuous(struct ask *ask);
+void api_captures_snapshot(struct ask *ask);
+
 #endif

@@ -8,6 +8,7 @@
 #include "lib/base/log.h"
 #include "server/api.h"
 #include "server/ask.h"
+#include "server/capture/capture.h"
 #include "server/events.h"
 #include "server/links.h"
 #include "server/login.h"
@@ -184,6 +185,24 @@ static enum xp_status open_facts(const struct options *o, struct app *app, struc
     return options_blame("figures-dir", runfacts_new(&config, &app->facts, err), err);
 }
 
+static void captures_changed(void *ctx, bool runs)
+{
+    const struct app *app = ctx;
+    events_poke(app->events, runs);
+}
+
+/* After the events, which it tells. */
+static enum xp_status open_captures(const struct options *o, struct app *app, struct xp_error *err)
+{
+    const struct project *p = projects_default(app->projects);
+    enum xp_status status = captures_new(
+        &(struct captures_config){
+            .targets = o->targets, .project = p, .changed = captures_changed, .ctx = app},
+        &app->captures, err);
+    project_unref(p);
+    return status;
+}
+
 enum xp_status app_new(const struct options *o, const char *version, struct xp_workers *workers,
                        struct app **out, struct xp_error *err)
 {
@@ -208,7 +227,12 @@ enum xp_status app_new(const struct options *o, const char *version, struct xp_w
         status = open_links(o, &app->links, err);
     if (status == XP_OK)
         status = open_facts(o, app, err);
+    if (status == XP_OK)
+        app->events = events_new(app);
+    if (status == XP_OK && !app->upstream)
+        status = open_captures(o, app, err);
     if (status != XP_OK) {
+        events_free(app->events);
         runfacts_free(app->facts);
         close_gate(app);
         links_free(app->links);
@@ -228,7 +252,6 @@ enum xp_status app_new(const struct options *o, const char *version, struct xp_w
                                                  .first_ms = UPLOAD_FIRST_MS,
                                                  .shares = !gate_is_open(app->gate)});
     app->warm = warm_new();
-    app->events = events_new(app);
     app->metrics = metrics_new(route_names, COUNT(route_names));
     runfacts_start(app->facts);
     if (has_directories(app))
@@ -240,6 +263,7 @@ enum xp_status app_new(const struct options *o, const char *version, struct xp_w
 void app_stop(struct app *app)
 {
     atomic_store(&app->stopping, true);
+    captures_stop(app->captures);
     events_stop(app->events);
 }
 
@@ -251,6 +275,7 @@ void app_free(struct app *app)
     gate_settle(app->gate);
     while (atomic_load(&app->asks) > 0)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    captures_free(app->captures);
     events_free(app->events);
     runfacts_free(app->facts);
     shard_free(app->shard);
@@ -271,6 +296,7 @@ struct metrics *app_metrics(struct app *app, struct metrics_sources *from)
     from->shard = app->shard;
     from->upstream = app->upstream;
     from->links = app->links;
+    from->captures = app->captures;
     return app->metrics;
 }
 

@@ -51,6 +51,7 @@ struct app {
     struct ratelimit *by_who, *by_address; /* NULL: no limit */
     struct links *links;                   /* NULL: none are made */
     struct uploads *uploads;               /* NULL: none are taken */
+    struct captures *captures;             /* NULL: a frontend, which makes none */
     struct stock *stock;                   /* NULL: only our own pages */
     struct runfacts *facts;                /* what is known of runs, for their list */
     const char *version;

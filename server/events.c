@@ -9,6 +9,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/json_out.h"
 #include "server/ask.h"
+#include "server/capture/capture.h"
 #include "server/runfacts.h"
 
 #define TICK_MS 1000
@@ -27,7 +28,7 @@ struct client {
     const struct project *project;
     const struct run *run; /* NULL: it is about the list of runs */
     const struct run_host *host;
-    uint64_t runs_version, sent_ns;
+    uint64_t runs_version, captures_version, sent_ns;
     uint64_t until_ns;   /* 0: as long as the client stays */
     struct xp_span last; /* what was told last about the load; malloc'd */
     bool done;           /* the load is over */
@@ -42,7 +43,7 @@ struct client {
 struct list {
     struct list *next;
     const struct project *project;
-    uint64_t version, due_ns;
+    uint64_t version, due_ns, looked_ns;
     uint64_t facts; /* runfacts_version then */
     bool wanted;
 };
@@ -55,7 +56,8 @@ struct events {
     struct client *clients;
     size_t n;
     bool stopping;
-    struct list *lists; /* the thread's own */
+    bool poked, runs_poked; /* there is something new, and a run among it */
+    struct list *lists;     /* the thread's own */
 };
 
 /* --- what is sent, on the stream's loop --- */
@@ -177,19 +179,21 @@ static void forget_lists(struct events *e)
     }
 }
 
-static void look_at_runs(struct events *e, struct client *const *v, size_t n)
+static void look_at_runs(struct events *e, struct client *const *v, size_t n, bool at_once)
 {
+    uint64_t began = xp_now_ns();
     for (size_t i = 0; i < n; i++) {
         if (v[i]->run)
             continue;
         struct list *l = list_of(e, v[i]->project);
         uint64_t now = xp_now_ns();
         l->wanted = true;
-        if (now < l->due_ns)
+        if (now < l->due_ns && !(at_once && l->looked_ns < began))
             continue;
         l->version = runs_version(l->project->runs, l->version);
         l->facts = runfacts_version(e->app->facts);
         uint64_t took = xp_now_ns() - now; /* a list that costs much is looked at less often */
+        l->looked_ns = now + took;
         l->due_ns = now + RUNS_NS + 10 * took;
     }
     forget_lists(e);
@@ -205,6 +209,20 @@ static void tell_runs(struct client *c)
     c->runs_version = version;
     snprintf(text, sizeof text, "{\"version\":\"%016llx\"}", (unsigned long long)c->runs_version);
     send_event(c, "runs", xp_span_str(text));
+}
+
+static void tell_captures(struct client *c)
+{
+    const struct captures *captures = c->hub->app->captures;
+    char text[64];
+    if (!captures || captures_reason(captures, c->project))
+        return;
+    uint64_t version = captures_version(captures);
+    if (c->captures_version == version)
+        return;
+    c->captures_version = version;
+    snprintf(text, sizeof text, "{\"version\":\"%016llx\"}", (unsigned long long)version);
+    send_event(c, "captures", xp_span_str(text));
 }
 
 /* --- a load --- */
@@ -310,7 +328,7 @@ static void serve(struct client *c, bool stopping)
     if (c->run)
         tell_progress(c);
     else
-        tell_runs(c);
+        tell_runs(c), tell_captures(c);
     if (xp_now_ns() - c->sent_ns >= BEAT_NS) {
         struct xp_buf beat;
         xp_buf_init(&beat, 16);
@@ -343,7 +361,7 @@ static void wait_a_while(struct events *e, bool loads)
     until.tv_nsec += (loads ? LOAD_TICK_MS : TICK_MS) * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    if (!e->stopping || e->clients)
+    if (!e->poked && (!e->stopping || e->clients))
         pthread_cond_timedwait(&e->wake, &e->lock, &until);
 }
 
@@ -359,12 +377,13 @@ static void *run_hub(void *arg)
             continue;
         }
         size_t n = 0;
-        bool stopping = e->stopping, loads = false;
+        bool stopping = e->stopping, runs = e->runs_poked, loads = false;
+        e->poked = e->runs_poked = false;
         for (struct client *c = e->clients; c; c = c->next)
             v[n++] = c;
         pthread_mutex_unlock(&e->lock);
         if (!stopping)
-            look_at_runs(e, v, n);
+            look_at_runs(e, v, n, runs);
         for (size_t i = 0; i < n; i++) {
             serve(v[i], stopping);
             loads |= v[i]->run && !v[i]->done;
@@ -399,6 +418,15 @@ void events_stop(struct events *e)
 {
     pthread_mutex_lock(&e->lock);
     e->stopping = true;
+    pthread_cond_signal(&e->wake);
+    pthread_mutex_unlock(&e->lock);
+}
+
+void events_poke(struct events *e, bool runs)
+{
+    pthread_mutex_lock(&e->lock);
+    e->poked = true;
+    e->runs_poked |= runs;
     pthread_cond_signal(&e->wake);
     pthread_mutex_unlock(&e->lock);
 }

@@ -30,6 +30,9 @@ void events_free(struct events *e); /* NULL is fine */
 /* Opens a stream on the exchange, which becomes ours: about the load of a run's host, or, without
  * a run, about the project's list of runs. The reference to run becomes ours too. XP_BUSY: there
  * are too many; then nothing was taken. */
+/* Captures have changed, or also the list of runs: told at once. Any thread, does not wait. */
+void events_poke(struct events *e, bool runs);
+
 enum xp_status events_add(struct events *e, struct http_exchange *ex, const struct project *project,
                           const struct run *run, const struct run_host *host, struct xp_error *err);
 

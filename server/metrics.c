@@ -4,11 +4,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lib/objstore/count.h"
+#include "server/capture/capture.h"
 #include "server/links.h"
 
 /* Upper ends of the buckets, in microseconds; the last is all. From what a kept answer takes to
@@ -18,14 +20,15 @@ static const uint32_t bounds_us[] = {500,    1000,   2500,   5000,    10000,   2
 #define BOUNDS (sizeof bounds_us / sizeof *bounds_us)
 
 /* Statuses that handlers give; another is counted under its class. */
-static const int statuses[] = {200, 201, 204, 302, 303, 304, 400, 401, 403, 404, 405, 410,
-                               412, 413, 421, 422, 429, 499, 500, 501, 502, 503, 504};
+static const int statuses[] = {200, 201, 202, 204, 302, 303, 304, 400, 401, 403, 404, 405, 409,
+                               410, 412, 413, 421, 422, 429, 499, 500, 501, 502, 503, 504};
 #define STATUSES (sizeof statuses / sizeof *statuses)
 
 struct route_counts {
     _Atomic uint64_t by_status[STATUSES];
     _Atomic uint64_t buckets[BOUNDS + 1];
     _Atomic uint64_t sum_us;
+    size_t first; /* of the routes of that name, which differ by method: it counts for all */
 };
 
 struct metrics {
@@ -42,6 +45,12 @@ struct metrics *metrics_new(const char *const *routes, size_t n)
     m->routes = routes;
     m->n = n;
     m->started_s = time(NULL);
+    for (size_t i = 0; i < n; i++) {
+        size_t first = 0;
+        while (strcmp(routes[first], routes[i]) != 0)
+            first++;
+        m->counts[i].first = first;
+    }
     return m;
 }
 
@@ -64,7 +73,7 @@ static size_t place_of_status(int status)
 
 void metrics_answer(struct metrics *m, size_t route, int status, uint64_t ns)
 {
-    struct route_counts *c = &m->counts[route];
+    struct route_counts *c = &m->counts[m->counts[route].first];
     uint64_t us = ns / 1000;
     size_t b = 0;
     while (b < BOUNDS && us > bounds_us[b])
@@ -211,6 +220,25 @@ static void write_links(struct links *links, struct xp_buf *b)
     xp_buf_fmt(b, "xprofd_links_looked_seconds %.3f\n", st.since_s);
 }
 
+static void write_captures(struct captures *captures, struct xp_buf *b)
+{
+    struct captures_stats st;
+    captures_stats(captures, &st);
+    gauge(b, "xprofd_captures_running", st.running, "Captures under way.");
+    gauge(b, "xprofd_captures_continuous", st.continuous, "Targets that profile continuously.");
+    counter(b, "xprofd_capture_bytes_total", st.bytes, "Bytes of profiles that were captured.");
+    head(b, "xprofd_captures_total", "counter", "Captures, by what came of them.");
+    for (int i = OUTCOME_SUCCEEDED; i < OUTCOME_COUNT; i++)
+        if (st.captures[i])
+            xp_buf_fmt(b, "xprofd_captures_total{outcome=\"%s\"} %" PRIu64 "\n",
+                       outcome_text((enum outcome)i), st.captures[i]);
+    head(b, "xprofd_capture_targets_total", "counter", "Targets of captures, the same.");
+    for (int i = OUTCOME_SUCCEEDED; i < OUTCOME_COUNT; i++)
+        if (st.targets[i])
+            xp_buf_fmt(b, "xprofd_capture_targets_total{outcome=\"%s\"} %" PRIu64 "\n",
+                       outcome_text((enum outcome)i), st.targets[i]);
+}
+
 static void write_shard(struct shard *shard, struct xp_buf *b)
 {
     struct shard_stats st;
@@ -305,6 +333,8 @@ void metrics_write(struct metrics *m, const struct metrics_sources *from, struct
         write_upstream(from->peers, false, out);
     if (from->access)
         write_access(from->access, out);
+    if (from->captures && captures_have_targets(from->captures))
+        write_captures(from->captures, out);
     if (from->links)
         write_links(from->links, out);
     write_store(out);

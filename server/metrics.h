@@ -17,6 +17,7 @@
 #include "server/upstream.h"
 #include "shard/shard.h"
 
+struct captures;
 struct links;
 struct metrics;
 
@@ -29,6 +30,7 @@ struct metrics_sources { /* NULL: the process has none */
     struct upstream *peers;    /* a shard's, for the others */
     struct access *access;
     struct links *links;
+    struct captures *captures;
 };
 
 /* routes: names, which live as long as the process; a route is known by its place in them. */

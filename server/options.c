@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/cgroup.h"
+#include "server/capture/profile_target.h"
 
 enum kind { TEXT, NUMBER, BYTES, LIST, FLAG, HELP, VERSION };
 
@@ -39,6 +40,9 @@ static const struct option table[] = {
     {"peak", "KEY=VALUE",
      "a device's peak for reports: flops=9.18e14 or hbm=1.6e12, a second; repeat", LIST,
      FIELD(peaks), 0, 0},
+    {"target", "[NAME=]HOST:PORT",
+     "a workload's profiler server, for captures; NAME is the host of its profiles; repeat", LIST,
+     FIELD(targets), 0, OPTIONS_TARGETS_MAX},
     {"tls-cert", "FILE", "certificate chain (PEM): serve HTTPS; needs --tls-key", TEXT,
      FIELD(tls_cert), 0, 0},
     {"tls-key", "FILE", "private key (PEM)", TEXT, FIELD(tls_key), 0, 0},
@@ -147,7 +151,8 @@ static void print_help(void)
         printf("  %-24s %s\n", left, table[i].help);
     }
     printf("\nProfiles are looked for in DIR/plugins/profile/<run>/<host>.xplane.pb (or .pb.gz),\n"
-           "in nested experiments, and in DIR/<run>/. Nothing is ever written there.\n");
+           "in nested experiments, and in DIR/<run>/. Nothing is ever written there but captures "
+           "(--target).\n");
 }
 
 static bool wrong(const char *format, const char *a, const char *b)
@@ -216,7 +221,7 @@ static bool set_value(const struct option *opt, const char *value, struct option
             return wrong("--%s needs a value", opt->name, "");
         while (list[n])
             n++;
-        if (n == OPTIONS_HOSTS_MAX)
+        if (n == (size_t)(opt->max ? opt->max : OPTIONS_HOSTS_MAX))
             return wrong("--%s was given too often", opt->name, "");
         list[n] = value;
         return true;
@@ -337,6 +342,18 @@ static bool is_peak(const char *text)
     return known && value[1] >= '0' && value[1] <= '9' && strtod(value + 1, &end) > 0 && !*end;
 }
 
+static bool check_targets(const struct options *o)
+{
+    struct target *v = NULL;
+    struct xp_error err;
+    size_t n;
+    if (o->targets[0] && o->role != ROLE_ALL)
+        return wrong("--target is for an xprofd that does everything in one process%s%s", "", "");
+    enum xp_status status = target_parse_all(o->targets, OPTIONS_TARGETS_MAX, &v, &n, &err);
+    free(v);
+    return status == XP_OK || wrong("%s%s", err.text, "");
+}
+
 static bool check(const struct options *o)
 {
     for (int i = 0; o->peaks[i]; i++)
@@ -355,7 +372,7 @@ static bool check(const struct options *o)
         return wrong("--bucket-auth=%s is not auto or none%s", o->bucket_auth, "");
     if (!o->tls_cert != !o->tls_key)
         return wrong("--tls-cert and --tls-key go together%s%s", "", "");
-    return check_role(o) && check_auth(o);
+    return check_role(o) && check_targets(o) && check_auth(o);
 }
 
 static const char *in_full(const char *arg)

@@ -16,6 +16,7 @@
 #include "lib/base/status.h"
 
 #define OPTIONS_HOSTS_MAX 16
+#define OPTIONS_TARGETS_MAX 256
 
 /* What this process is: everything, or one half of it. */
 enum options_role { ROLE_ALL, ROLE_FRONTEND, ROLE_SHARD };
@@ -39,7 +40,8 @@ struct options {
     const char *default_project;            /* the one of /api/v1/; or NULL */
     const char *host;
     const char *allow_hosts[OPTIONS_HOSTS_MAX + 1];
-    const char *peaks[OPTIONS_HOSTS_MAX + 1]; /* KEY=VALUE */
+    const char *peaks[OPTIONS_HOSTS_MAX + 1];     /* KEY=VALUE */
+    const char *targets[OPTIONS_TARGETS_MAX + 1]; /* [NAME=]HOST:PORT */
     const char *tls_cert, *tls_key;
     const char *log_level;
     const char *access_log, *otlp_endpoint; /* NULL: none */

@@ -89,6 +89,14 @@ static void list_now(struct run_index *ri)
     pthread_mutex_lock(&ri->lock);
 }
 
+void run_index_poke(struct run_index *ri)
+{
+    pthread_mutex_lock(&ri->lock);
+    if (ri->now)
+        ri->now->made_ns = 0;
+    pthread_mutex_unlock(&ri->lock);
+}
+
 struct run_listing *run_index_listing(struct run_index *ri)
 {
     pthread_mutex_lock(&ri->lock);

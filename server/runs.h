@@ -86,6 +86,9 @@ struct run_index;
 struct run_index *run_index_new(struct xp_store *const *stores, size_t n);
 void run_index_free(struct run_index *ri); /* NULL is fine */
 
+/* A run is there that was not: the next who looks lists anew. Any thread, does not wait. */
+void run_index_poke(struct run_index *ri);
+
 /* --- our view --- */
 
 #define RUN_JOIN "//"

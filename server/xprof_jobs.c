@@ -1,6 +1,7 @@
 /* XProf's two routes that start something: a capture, and work ahead of those who look. */
 #include <stdlib.h>
 
+#include "server/capture/capture.h"
 #include "server/warm.h"
 #include "server/xprof.h"
 
@@ -125,6 +126,10 @@ void xprof_capture_profile(struct ask *ask)
         ask_text(ask, 500, json_type,
                  XP_SPAN_LIT("{\"error\":\"TensorFlow is not installed, but is required to use "
                              "TPU names.\"}"));
+    else if (captures_have_targets(ask->app->captures))
+        ask_text(ask, 500, json_type,
+                 XP_SPAN_LIT("{\"error\":\"UNAVAILABLE: a GET captures nothing here: the page "
+                             "Captures does (p/<project>/captures)\"}"));
     else
         ask_text(ask, 500, json_type,
                  XP_SPAN_LIT("{\"error\":\"UNAVAILABLE: this server does not capture profiles\"}"));

@@ -24,6 +24,7 @@
     X(DENIED, 403, 0, "denied", "the caller may not read this")                                    \
     X(NOT_FOUND, 404, 0, "not_found", "no such run, session, host, event or tool")                 \
     X(METHOD, 405, 0, "method_not_allowed", "the resource does not take this method")              \
+    X(CONFLICT, 409, 0, "conflict", "something that is there or under way is in the way")          \
     X(STALE, 412, 1, "stale", "the object changed while it was being read")                        \
     X(TOO_LARGE, 413, 0, "too_large", "the request or its answer exceeds a limit")                 \
     X(MISDIRECTED, 421, 0, "wrong_host", "the Host header is not one this server answers to")      \

@@ -18,12 +18,15 @@
 #define CONNECTIONS_KEPT 256L
 #define CONNECTION_AGE_S 55L /* servers and balancers close idle ones after a minute */
 #define RECEIVE_BYTES 262144L
+#define KICK_MS 20 /* below */
 
 struct net_client {
     struct xp_loop *loop;
     pthread_t thread;
     CURLM *multi;
     uv_timer_t timer;
+    uv_timer_t kick;
+    size_t n_h2c; /* calls that need the kick */
     struct direct *direct;
     struct net_call *calls; /* that run */
 };
@@ -37,6 +40,8 @@ struct net_call {
     struct curl_slist *headers;
     struct net_request r; /* url, method and headers are not kept */
     bool running, cancelled, paused;
+    curl_socket_t fd; /* h2c: what libcurl watches, or CURL_SOCKET_BAD */
+    size_t fields;    /* h2c: bytes of the head and the trailers */
     char why[CURL_ERROR_SIZE];
 };
 
@@ -78,12 +83,16 @@ static enum xp_status status_of(CURLcode rc)
     }
 }
 
-static void end_call(struct net_call *call, enum xp_status status, const char *why)
+static void end_call(struct net_call *call, enum xp_status status, enum net_stage stage,
+                     const char *why)
 {
-    struct net_answer a = {.status = call->cancelled ? XP_CANCELLED : status, .call = call};
+    struct net_answer a = {
+        .status = call->cancelled ? XP_CANCELLED : status, .stage = stage, .call = call};
     a.code = net_code(call);
     a.why = why;
     call->running = false;
+    if (call->r.h2c && !--call->client->n_h2c)
+        uv_timer_stop(&call->client->kick);
     *call->link = call->next;
     if (call->next)
         call->next->link = call->link;
@@ -91,10 +100,20 @@ static void end_call(struct net_call *call, enum xp_status status, const char *w
     call_unref(call);
 }
 
+static enum net_stage stage_of(struct net_call *call, CURLcode rc)
+{
+    curl_off_t connected = 0;
+    if (rc == CURLE_COULDNT_RESOLVE_HOST || rc == CURLE_COULDNT_RESOLVE_PROXY)
+        return NET_RESOLVING;
+    curl_easy_getinfo(call->easy, CURLINFO_CONNECT_TIME_T, &connected);
+    return connected ? NET_TALKING : NET_CONNECTING;
+}
+
 static void finish(struct net_call *call, CURLcode rc)
 {
+    enum net_stage stage = stage_of(call, rc);
     curl_multi_remove_handle(call->client->multi, call->easy);
-    end_call(call, status_of(rc), call->why[0] ? call->why : curl_easy_strerror(rc));
+    end_call(call, status_of(rc), stage, call->why[0] ? call->why : curl_easy_strerror(rc));
 }
 
 /* Wherever it has got to. */
@@ -103,7 +122,7 @@ static void abort_call(struct net_call *call)
     call->cancelled = true;
     if (call->direct) {
         direct_abort(call->direct);
-        end_call(call, XP_CANCELLED, "it is not wanted any more");
+        end_call(call, XP_CANCELLED, NET_TALKING, "it is not wanted any more");
     } else {
         finish(call, CURLE_ABORTED_BY_CALLBACK);
     }
@@ -148,6 +167,19 @@ static void on_timer(uv_timer_t *timer)
     act(timer->data, CURL_SOCKET_TIMEOUT, 0);
 }
 
+/* The end of an answer over HTTP/2 may lie inside of libcurl (7.88) while its socket is quiet, and
+ * then nothing would come until the call's time is up: it is told again and again to look. What
+ * is done is looked at when all were told, so that the list stays as it is meanwhile. */
+static void on_kick(uv_timer_t *timer)
+{
+    struct net_client *c = timer->data;
+    int running;
+    for (struct net_call *call = c->calls; call; call = call->next)
+        if (call->r.h2c && call->fd != CURL_SOCKET_BAD)
+            curl_multi_socket_action(c->multi, call->fd, CURL_CSELECT_IN, &running);
+    finish_done(c);
+}
+
 static void free_handle(uv_handle_t *h)
 {
     free(h->data);
@@ -166,7 +198,10 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *of
 {
     struct net_client *c = ctx;
     struct watch *w = of_socket;
-    (void)easy;
+    struct net_call *call = NULL;
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &call);
+    if (call && (what != CURL_POLL_REMOVE || call->fd == fd))
+        call->fd = what == CURL_POLL_REMOVE ? CURL_SOCKET_BAD : fd;
     if (what == CURL_POLL_REMOVE) {
         unwatch(c, fd, w);
         return 0;
@@ -217,6 +252,8 @@ static struct net_client *client_new(void)
     c->multi = curl_multi_init();
     XP_ASSERT(c->multi && uv_timer_init(xp_loop_uv(c->loop), &c->timer) == 0);
     c->timer.data = c;
+    XP_ASSERT(uv_timer_init(xp_loop_uv(c->loop), &c->kick) == 0);
+    c->kick.data = c;
     c->direct = direct_open(xp_loop_uv(c->loop));
     curl_multi_setopt(c->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
     curl_multi_setopt(c->multi, CURLMOPT_SOCKETDATA, c);
@@ -244,6 +281,7 @@ static void end(void *ctx)
     curl_multi_cleanup(c->multi);
     c->multi = NULL;
     uv_close((uv_handle_t *)&c->timer, NULL);
+    uv_close((uv_handle_t *)&c->kick, NULL);
     xp_loop_stop(c->loop);
 }
 
@@ -288,6 +326,17 @@ int net_code(struct net_call *call)
     return (int)code;
 }
 
+/* libcurl files the trailers of HTTP/2 under the head's fields (7.88), or under their own. */
+const char *net_trailer(struct net_call *call, const char *name)
+{
+    struct curl_header *h;
+    unsigned any = CURLH_HEADER | CURLH_TRAILER;
+    if (call->direct || curl_easy_header(call->easy, name, 0, any, -1, &h) != CURLHE_OK ||
+        curl_easy_header(call->easy, name, h->amount - 1, any, -1, &h) != CURLHE_OK)
+        return NULL;
+    return h->value;
+}
+
 const char *net_header(struct net_call *call, const char *name)
 {
     struct curl_header *h;
@@ -305,6 +354,14 @@ static size_t on_body(char *p, size_t one, size_t n, void *ctx)
     if (call->r.body_fn && !call->r.body_fn(call->r.ctx, call, xp_span_of(p, all)))
         return call->paused ? CURL_WRITEFUNC_PAUSE : CURL_WRITEFUNC_ERROR;
     return all;
+}
+
+static size_t on_field(char *p, size_t one, size_t n, void *ctx)
+{
+    struct net_call *call = ctx;
+    (void)p;
+    call->fields += one * n;
+    return call->fields <= NET_FIELDS_MAX ? one * n : 0;
 }
 
 static bool add_headers(struct net_call *call, const char *const *headers)
@@ -349,6 +406,20 @@ static int close_counted(void *ctx, curl_socket_t fd)
     return close(fd);
 }
 
+/* libcurl 7.88 fails when such a connection is used again. */
+static void set_h2c(struct net_call *call)
+{
+    CURL *e = call->easy;
+    curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
+    curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http");
+    curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, 1L);
+    curl_easy_setopt(e, CURLOPT_FORBID_REUSE, 1L);
+    curl_easy_setopt(e, CURLOPT_NOPROXY, "*");
+    curl_easy_setopt(e, CURLOPT_BUFFERSIZE, (long)CURL_MAX_WRITE_SIZE);
+    curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_field);
+    curl_easy_setopt(e, CURLOPT_HEADERDATA, call);
+}
+
 static bool set_up(struct net_call *call, const struct net_request *r)
 {
     CURL *e = call->easy;
@@ -375,6 +446,8 @@ static bool set_up(struct net_call *call, const struct net_request *r)
     curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)r->total_ms);
     if (r->direct)
         curl_easy_setopt(e, CURLOPT_NOPROXY, "*");
+    if (r->h2c)
+        set_h2c(call);
     if (r->ca_file)
         curl_easy_setopt(e, CURLOPT_CAINFO, r->ca_file);
     if (r->connections) {
@@ -398,7 +471,7 @@ static bool on_direct_body(void *ctx, struct xp_span bytes)
 
 static void on_direct_end(void *ctx, enum xp_status status, const char *why)
 {
-    end_call(ctx, status, why);
+    end_call(ctx, status, NET_TALKING, why);
 }
 
 static void begin(void *ctx)
@@ -411,6 +484,8 @@ static void begin(void *ctx)
     if (call->next)
         call->next->link = &call->next;
     c->calls = call;
+    if (call->r.h2c && !c->n_h2c++)
+        uv_timer_start(&c->kick, on_kick, KICK_MS, KICK_MS);
     if (call->direct && !c->direct)
         abort_call(call);
     else if (call->direct)
@@ -430,6 +505,7 @@ struct net_call *net_start(struct net_client *c, const struct net_request *r)
         return NULL;
     call->refs = 1;
     call->client = c;
+    call->fd = CURL_SOCKET_BAD;
     call->r = *r;
     call->r.url = call->r.method = NULL;
     call->r.headers = NULL;

@@ -2,7 +2,8 @@
  * own, and beside it our own short way (direct.h) for what our processes ask of each other.
  *
  * The process has one client; connections are kept and used again. HTTP/2 is left alone on
- * purpose: streams of one connection starve each other when one is slow.
+ * purpose: streams of one connection starve each other when one is slow. Who speaks nothing else
+ * (gRPC) is called with `h2c`: a connection of its own for each call.
  *
  * Order      net_client_open -> net_start / net_fetch from any thread -> net_client_close. The
  *            first open starts the thread, the last close ends it; calls that still run then end
@@ -25,11 +26,21 @@
 struct net_client;
 struct net_call;
 
+#define NET_FIELDS_MAX 65536
+
 struct net_client *net_client_open(void);
 void net_client_close(struct net_client *c); /* NULL is fine */
 
+/* How far a call got that failed. */
+enum net_stage {
+    NET_RESOLVING,  /* the name is not known */
+    NET_CONNECTING, /* nobody takes the connection */
+    NET_TALKING,    /* there was a connection */
+};
+
 struct net_answer {
     enum xp_status status;
+    enum net_stage stage;
     int code; /* of HTTP; 0 when no head came */
     struct net_call *call;
     const char *why; /* a failure in a few words */
@@ -46,6 +57,8 @@ struct net_request {
     uint32_t total_ms;   /* 0: no limit */
     bool direct;         /* past the proxies that the environment names; a POST to an address in
                           * numbers then goes without libcurl, and may be made twice (direct.h) */
+    bool h2c; /* HTTP/2 in the clear, known beforehand; no proxy. Answers have trailers. The head
+               * and they are NET_FIELDS_MAX bytes at most, else the call ends (XP_CANCELLED) */
     const char *ca_file; /* https: who is trusted instead of the system's; NULL: those */
     /* Counts the connections that are open because such calls opened them; lives as long as the
      * process. May be NULL. */
@@ -73,6 +86,8 @@ void net_resume(struct net_call *call);
 /* Inside body_fn and done: the code, 0 when there is none; a header's value or NULL. */
 int net_code(struct net_call *call);
 const char *net_header(struct net_call *call, const char *name);
+/* With h2c: the last of that name in the head or behind the body. */
+const char *net_trailer(struct net_call *call, const char *name);
 
 /* --- whole small answers, waited for --- */
 

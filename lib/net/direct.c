@@ -99,8 +99,8 @@ bool direct_fits(const struct net_request *r)
     struct sockaddr_storage to;
     const char *path;
     int host_n;
-    return r->direct && !r->ca_file && !r->connections && strcmp(r->method, "POST") == 0 &&
-           read_url(r->url, &to, &path, &host_n);
+    return r->direct && !r->h2c && !r->ca_file && !r->connections &&
+           strcmp(r->method, "POST") == 0 && read_url(r->url, &to, &path, &host_n);
 }
 
 /* --- a call --- */

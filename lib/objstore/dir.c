@@ -353,6 +353,11 @@ static const struct xp_store_ops dir_ops = {
     .put_if = dir_put_if,
 };
 
+bool dir_is(const struct xp_store *s)
+{
+    return s->ops == &dir_ops && !s->is_file;
+}
+
 /* path made absolute, so that a later chdir changes nothing; links stay as they are. */
 static char *absolute(const char *path)
 {

@@ -15,6 +15,7 @@
 
 /* Files that are being written; never listed. */
 #define DIR_TEMP_PREFIX ".xprofd-put-"
+#define DIR_TEMP_MAX (sizeof DIR_TEMP_PREFIX + 32)
 
 struct dir_folder;
 
@@ -45,6 +46,16 @@ enum xp_status dir_open_path(const struct dir_root *root, const char *key, int *
 
 uint64_t dir_generation(const struct stat *st);
 int64_t dir_mtime_ms(const struct stat *st);
+
+/* Opens the folder of key, making what is missing. */
+enum xp_status dir_open_parent(const struct dir_root *root, char *key, int *fd,
+                               struct xp_error *err);
+/* Gives temp, a file of parent, its name; -1 with errno EEXIST when is_new and there is one. */
+int dir_put_name(int parent, const char *temp, const char *name, bool is_new);
+/* A name for a file that is being written, unlike any other of this process. */
+void dir_temp_name(char temp[DIR_TEMP_MAX]);
+
+bool dir_is(const struct xp_store *s);
 
 /* Fills err with what the system said about key. */
 enum xp_status dir_fail_errno(struct xp_error *err, int e, const char *what, const char *key);

@@ -17,8 +17,8 @@
 
 /* Opens the folder of key, making what is missing. Each part is checked before a folder is made
  * in it, so that a link cannot have one made elsewhere. */
-static enum xp_status open_parent(const struct dir_root *root, char *key, int *fd,
-                                  struct xp_error *err)
+enum xp_status dir_open_parent(const struct dir_root *root, char *key, int *fd,
+                               struct xp_error *err)
 {
     struct stat st;
     int at = -1;
@@ -97,7 +97,7 @@ static enum xp_status check_current(int parent, const char *name, const char *ke
 
 /* Gives temp its name. A new object is named so that an existing one is never replaced, even by
  * a writer who does not take our locks. */
-static int put_name(int parent, const char *temp, const char *name, bool is_new)
+int dir_put_name(int parent, const char *temp, const char *name, bool is_new)
 {
     if (!is_new)
         return renameat(parent, temp, parent, name);
@@ -108,17 +108,22 @@ static int put_name(int parent, const char *temp, const char *name, bool is_new)
     return linkat(parent, temp, parent, name, 0); /* temp is removed by the caller */
 }
 
+void dir_temp_name(char temp[DIR_TEMP_MAX])
+{
+    static _Atomic unsigned counter;
+    snprintf(temp, DIR_TEMP_MAX, DIR_TEMP_PREFIX "%ld-%u", (long)getpid(),
+             atomic_fetch_add(&counter, 1));
+}
+
 static enum xp_status put_locked(int parent, const char *name, const char *key, struct xp_span body,
                                  uint64_t if_generation, uint64_t *generation, struct xp_error *err)
 {
-    static _Atomic unsigned counter;
-    char temp[sizeof DIR_TEMP_PREFIX + 32];
+    char temp[DIR_TEMP_MAX];
     struct xp_key_text t;
     XP_TRY(check_current(parent, name, key, if_generation, err));
-    snprintf(temp, sizeof temp, DIR_TEMP_PREFIX "%ld-%u", (long)getpid(),
-             atomic_fetch_add(&counter, 1));
+    dir_temp_name(temp);
     enum xp_status status = write_temp(parent, temp, body, key, generation, err);
-    if (status == XP_OK && put_name(parent, temp, name, if_generation == 0) != 0)
+    if (status == XP_OK && dir_put_name(parent, temp, name, if_generation == 0) != 0)
         status = errno == EEXIST
                      ? xp_fail(err, XP_STALE, 0, "\"%s\" exists already", xp_key_shorten(key, &t))
                      : dir_fail_errno(err, errno, "write", key);
@@ -141,7 +146,7 @@ enum xp_status dir_put_if(struct xp_store *base, const char *key, struct xp_span
         return xp_fail(err, XP_BUSY, 0, "out of memory");
     enum xp_status status = dir_root_open(s, &root, err);
     if (status == XP_OK) {
-        status = open_parent(&root, copy, &parent, err);
+        status = dir_open_parent(&root, copy, &parent, err);
         dir_root_close(&root);
     }
     if (status == XP_OK) {

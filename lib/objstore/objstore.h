@@ -155,6 +155,25 @@ enum xp_status xp_store_open_sized(struct xp_store *s, const char *key, uint64_t
 enum xp_status xp_store_put_if(struct xp_store *s, const char *key, struct xp_span body,
                                uint64_t if_generation, uint64_t *generation, struct xp_error *err);
 
+/* --- writers: a new object of a directory, piece by piece ---
+ *
+ * The bytes go to a file without a name in the object's folder (which is made), or, where the file
+ * system has no such files, to one that no list shows; the object appears whole, or not at all,
+ * and one that is there is never replaced. A writer has one thread at a time. */
+struct xp_writer;
+
+/* XP_DENIED for a store that is read-only or no directory. */
+enum xp_status xp_writer_open(struct xp_store *s, const char *key, struct xp_writer **out,
+                              struct xp_error *err);
+enum xp_status xp_writer_add(struct xp_writer *w, struct xp_span bytes, struct xp_error *err);
+/* To the disk, and to its name; XP_STALE when there is an object by now. The writer is gone, and
+ * after an error its bytes, too. */
+enum xp_status xp_writer_finish(struct xp_writer *w, struct xp_error *err);
+void xp_writer_drop(struct xp_writer *w); /* NULL is fine */
+/* Removes the folder of key if it is empty: of writers that were dropped, and when none is at work
+ * in it any more. */
+void xp_writer_clear(struct xp_store *s, const char *key);
+
 /* --- readers: the bytes of one generation, at any offset --- */
 
 uint64_t xp_reader_size(const struct xp_reader *r);
