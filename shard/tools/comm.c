@@ -229,6 +229,7 @@ void comm_put(const struct comm *c, struct facts_out *f, struct xp_span wanted)
     facts_u64(f, c->channels_left);
     facts_u64(f, c->unpaired);
     facts_i64(f, c->slices);
+    facts_i64(f, c->per_slice);
 }
 
 enum xp_status comm_map(const struct tool_host *host, const struct tool_args *args,
@@ -390,6 +391,8 @@ enum xp_status comm_add(struct comm *c, struct facts *f, uint32_t host, struct x
     c->channels_left += facts_get_u64(f);
     c->unpaired += facts_get_u64(f);
     int64_t slices = facts_get_i64(f);
+    int64_t each = facts_get_i64(f);
     c->slices = slices > c->slices ? slices : c->slices;
+    c->per_slice = each > c->per_slice ? each : c->per_slice;
     return g.busy ? xp_fail(err, XP_BUSY, 0, "no memory left for channels") : facts_ok(f, err);
 }

@@ -89,7 +89,7 @@ struct comm {
     struct xp_strpool group_keys, cell_keys; /* by bytes of what they are */
     struct idmap channel_by, group_by, cell_by;
     uint64_t cells_left, channels_left, unpaired; /* unpaired: starts whose done was not seen */
-    int64_t slices;                               /* that the ops name; 0: none */
+    int64_t slices, per_slice; /* that the ops name, and devices of one; 0: none */
 };
 
 bool comm_init(struct comm *c, struct xp_arena *a);

@@ -133,15 +133,21 @@ static void classify(struct op *op)
         op->form = START;
 }
 
-/* How many slices a DcnCollectiveInfoProto names; more than 64 are not counted. */
-static int64_t slices_of(struct xp_span info)
+/* Slices that a DcnCollectiveInfoProto names, of which more than 64 are not counted, and devices.
+ */
+static void read_slices(struct comm *c, struct xp_span info)
 {
     struct xp_span group, member;
     uint64_t seen = 0;
     for (struct hlo_spans g = hlo_spans_open(info, 2); hlo_spans_next(&g, &group);)
-        for (struct hlo_spans m = hlo_spans_open(group, 1); hlo_spans_next(&m, &member);)
+        for (struct hlo_spans m = hlo_spans_open(group, 1); hlo_spans_next(&m, &member);) {
+            int64_t device = hlo_get_int(member, 2, 0);
             seen |= UINT64_C(1) << (hlo_get_int(member, 1, 0) & 63);
-    return __builtin_popcountll(seen);
+            if (device >= c->per_slice && device < 1 << 20)
+                c->per_slice = device + 1;
+        }
+    int64_t n = __builtin_popcountll(seen);
+    c->slices = n > c->slices ? n : c->slices;
 }
 
 static enum xp_status read_stats(struct reader *r, struct values_eye *eye, uint32_t i,
@@ -152,10 +158,8 @@ static enum xp_status read_stats(struct reader *r, struct values_eye *eye, uint3
     while (values_next(eye, &v)) {
         if (v.which == PROGRAM)
             r->ops[i].program = value_u64(&v);
-        if (v.which == COLLECTIVE && v.type == VALUE_BYTES) {
-            int64_t n = slices_of(v.text);
-            r->c->slices = n > r->c->slices ? n : r->c->slices;
-        }
+        if (v.which == COLLECTIVE && v.type == VALUE_BYTES)
+            read_slices(r->c, v.text);
     }
     return XP_OK;
 }

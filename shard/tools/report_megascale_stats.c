@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "shard/tools/report_megascale.h"
 #include "shard/tools/reports_more.h"
 #include "shard/tools/slack_facts.h"
 #include "shard/tools/slack_peers.h"
@@ -287,16 +288,19 @@ static void metrics(struct report *r, const struct view *v)
                   NULL);
 }
 
-static enum xp_status write_rows(struct slack *s, struct slack_peers *p, struct facts *hosts,
-                                 size_t n, struct report *r, struct xp_error *err)
+static enum xp_status write_rows(struct slack *s, struct slack_peers *p, struct mega *m,
+                                 struct facts *hosts, size_t n, const struct tool_args *args,
+                                 struct report *r, struct xp_error *err)
 {
     struct view v = {.s = s, .p = p, .a = r->a, .hosts = hosts, .nhosts = n};
+    struct xp_span first = {0};
     const struct slack_row *most = NULL;
     size_t without = 0;
     for (size_t i = 0; i < n; i++) {
         bool any;
         XP_TRY(slack_facts_add(s, &hosts[i], &any, err));
         XP_TRY(slack_peers_get(p, s, &hosts[i], err));
+        XP_TRY(mega_add(m, &hosts[i], err));
         without += !any;
     }
     slack_finish(s);
@@ -332,7 +336,9 @@ static enum xp_status write_rows(struct slack *s, struct slack_peers *p, struct 
     report_link(r, "transfers", "rendezvous");
     peers(r, &v);
     report_link(r, "peers", "collective");
-    return XP_OK;
+    if (most)
+        first = xp_strpool_get(&s->strings, most->rendezvous);
+    return report_megascale_tracks(r, m, hosts, n, first, args, err);
 }
 
 static enum xp_status write_report(struct xp_span merged, const struct tool_args *args,
@@ -341,12 +347,15 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     struct facts *hosts;
     struct slack s;
     struct slack_peers p = {0};
+    struct mega m;
     size_t n;
-    (void)args;
     XP_TRY(facts_open(merged, r->a, &hosts, &n, err));
     if (!slack_init(&s, r->a))
         return xp_fail(err, XP_BUSY, 0, "no memory left for the transfers between slices");
-    enum xp_status st = write_rows(&s, &p, hosts, n, r, err);
+    enum xp_status st = mega_init(&m, r->a)
+                            ? write_rows(&s, &p, &m, hosts, n, args, r, err)
+                            : xp_fail(err, XP_BUSY, 0, "no memory left for transfers");
+    mega_fini(&m);
     slack_peers_free(&p);
     slack_fini(&s);
     return st;

@@ -148,19 +148,24 @@ static bool number(struct chips *v, struct xp_arena *a)
     return true;
 }
 
-/* The numbers go on from slice to slice, and the program tells how many there are. */
+/* The numbers go on from slice to slice, and the program tells how many devices one has. */
 static void split(struct chips *v)
 {
-    int64_t n = v->c->slices;
-    if (v->slices > 1 || n < 2 || (v->most + 1) % n)
-        return;
-    int64_t each = (v->most + 1) / n;
-    for (uint32_t i = 0; i < v->n; i++) {
+    uint32_t cores = 1;
+    for (uint32_t i = 0; i < v->n; i++)
+        if (v->v[i].core && v->v[i].core->core_num >= cores && v->v[i].core->core_num < 16)
+            cores = v->v[i].core->core_num + 1;
+    int64_t each = v->c->per_slice / cores;
+    if (v->slices > 1 || v->c->slices < 2 || each < 1 || v->most < each)
+        each = INT64_MAX; /* one slice, or each counts from 0 */
+    if (v->c->slices > 1 && v->slices == 1 && v->most < v->c->per_slice / cores)
+        v->most = v->c->per_slice / cores - 1; /* of which not all are here */
+    for (uint32_t i = 0; i < v->n && each < INT64_MAX; i++) {
         v->v[i].slice = v->v[i].chip / each;
         v->v[i].chip %= each;
+        v->slices = v->v[i].slice >= v->slices ? v->v[i].slice + 1 : v->slices;
+        v->most = each - 1;
     }
-    v->slices = n;
-    v->most = each - 1;
 }
 
 static void by_hosts(struct chips *v)

@@ -45,11 +45,13 @@ struct tracker {
     struct op *ops; /* by event name, of the module that they were met in first */
     uint32_t *op_module;
     struct vec open, modules; /* struct open; const struct hlo_module * or NULL */
-    struct idmap open_by, module_by,
-        channels;      /* rendezvous, event name -> those; channel -> name */
+    /* rendezvous, module's name -> those; channel -> name */
+    struct idmap open_by, module_by, channels;
     struct vec rows;   /* struct slack_row, sums */
     uint64_t clock_ns; /* taken by all ops so far */
     uint64_t every;    /* of so many transfers of a rendezvous one is kept as a sample */
+    struct vec *log;   /* slack_ops: ops are listed, not summed */
+    uint32_t ordinal;
 };
 
 static enum xp_status no_memory(struct xp_error *err)
@@ -177,8 +179,11 @@ static uint32_t attribute(struct tracker *t, const struct hlo_instr *in, const c
 static enum xp_status module_of(struct tracker *t, uint32_t name, const struct hlo_module **hlo,
                                 struct xp_error *err)
 {
-    uint32_t at;
-    if (idmap_get(&t->module_by, name, &at)) {
+    uint32_t at,
+        id = xp_strpool_add(&t->s->strings, part_str(t->host->part, t->plane->evmeta[name].name));
+    if (id == XP_STRPOOL_FULL)
+        return no_memory(err);
+    if (idmap_get(&t->module_by, id, &at)) {
         *hlo = VEC(t->modules, const struct hlo_module *)[at];
         return XP_OK;
     }
@@ -195,7 +200,7 @@ static enum xp_status module_of(struct tracker *t, uint32_t name, const struct h
     if (st == XP_OK)
         *hlo = found;
     const struct hlo_module **m = st == XP_BUSY ? NULL : vec_push(&t->modules, sizeof *m);
-    if (!m || !idmap_put(&t->module_by, name, (uint32_t)t->modules.n - 1))
+    if (!m || !idmap_put(&t->module_by, id, (uint32_t)t->modules.n - 1))
         return no_memory(err);
     *m = *hlo;
     return XP_OK;
@@ -385,6 +390,35 @@ static bool visit(struct tracker *t, const struct op *op, int64_t begin_ps, int6
     return true;
 }
 
+static bool log_op(struct tracker *t, const struct op *op, int64_t begin_ps, int64_t end_ps)
+{
+    struct slack_op v = {.ordinal = t->ordinal, .begin_ps = begin_ps, .end_ps = end_ps};
+    if (!rendezvous_of(t, op, &v.rendezvous))
+        return false;
+    struct open *o = v.rendezvous ? open_of(t, v.rendezvous) : NULL;
+    if (!o)
+        return !v.rendezvous;
+    if (op->opcode == HLO_OP_SEND) {
+        v.role = SLACK_SEND;
+        o->type = op->type;
+        o->group = op->group;
+    } else if (op->opcode == HLO_OP_SEND_DONE) {
+        v.role = SLACK_SEND_DONE;
+    } else if (op->opcode == HLO_OP_RECV) {
+        v.role = SLACK_RECV;
+    } else if (op->opcode == HLO_OP_RECV_DONE) {
+        v.role = SLACK_RECV_DONE;
+        v.bytes = bytes_sent(t->s, o->type, o->group, op->bytes);
+    } else {
+        return true;
+    }
+    v.name = xp_strpool_add(&t->s->strings, part_str(t->host->part, op->meta->display_name));
+    struct slack_op *to = v.name == XP_STRPOOL_FULL ? NULL : vec_push(t->log, sizeof *to);
+    if (to)
+        *to = v;
+    return to != NULL;
+}
+
 /* --- a host --- */
 
 static const struct part_line *line_named(const struct part *p, const struct part_plane *pl,
@@ -442,8 +476,12 @@ static enum xp_status visit_line(struct tracker *t, const struct part_line *line
             t->op_module[ops[i].name] = run->name;
             XP_TRY(look_up(t, op, run->name, err));
         }
-        if (op->known &&
-            !visit(t, op, line->base_ps + ops[i].begin_ps, line->base_ps + ops[i].end_ps))
+        int64_t begin = line->base_ps + ops[i].begin_ps, end = line->base_ps + ops[i].end_ps;
+        if (t->log && t->log->n >= SLACK_OPS)
+            break;
+        if (t->log && !part_begins(t->host->part, ops[i].at, begin))
+            continue;
+        if (op->known && !(t->log ? log_op(t, op, begin, end) : visit(t, op, begin, end)))
             return no_memory(err);
         if (out_cancelled(out))
             return XP_CANCELLED;
@@ -548,6 +586,29 @@ enum xp_status slack_add(struct slack *s, const struct tool_host *host, struct o
     enum xp_status st = visit_plane(&t, out, err);
     if (st == XP_OK && (!add_rows(s, &t.rows) || !keep_slowest(&t)))
         st = no_memory(err);
+    vec_free(&t.open);
+    vec_free(&t.modules);
+    vec_free(&t.rows);
+    return st;
+}
+
+enum xp_status slack_ops(struct slack *s, const struct tool_host *host, struct vec *ops,
+                         struct out *out, struct xp_error *err)
+{
+    struct tracker t = {.s = s, .host = host, .log = ops};
+    enum xp_status st = XP_OK;
+    idmap_init(&t.module_by, s->a);
+    for (uint32_t i = 0; i < host->part->nplanes && st == XP_OK; i++) {
+        struct xp_span name;
+        t.plane = &host->part->planes[i];
+        name = profile_plane_name(host->part, t.plane);
+        if (!profile_is_tpu(name) || !profile_ordinal(name, &t.ordinal))
+            continue;
+        t.open.n = 0;
+        idmap_init(&t.open_by, s->a);
+        idmap_init(&t.channels, s->a);
+        st = visit_plane(&t, out, err);
+    }
     vec_free(&t.open);
     vec_free(&t.modules);
     vec_free(&t.rows);

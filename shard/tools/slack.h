@@ -34,6 +34,16 @@ struct slack_sample {
     bool slowest;              /* of its rendezvous on the host; besides the others */
 };
 
+/* An op of a transfer, as it ran on a core. */
+enum slack_role { SLACK_SEND, SLACK_SEND_DONE, SLACK_RECV, SLACK_RECV_DONE };
+struct slack_op {
+    uint32_t ordinal; /* of the plane, "/device:TPU:<n>" */
+    uint32_t rendezvous, name;
+    uint8_t role;
+    int64_t begin_ps, end_ps;
+    uint64_t bytes; /* of a recv-done whose send was seen: what goes over the network */
+};
+
 struct slack {
     struct xp_arena *a;
     struct xp_strpool strings;
@@ -46,6 +56,11 @@ bool slack_init(struct slack *s, struct xp_arena *a);
 /* Adds a host. */
 enum xp_status slack_add(struct slack *s, const struct tool_host *host, struct out *out,
                          struct xp_error *err);
+/* The ops of all cores of a host, core by core in order of time, struct slack_op; at most
+ * SLACK_OPS. */
+#define SLACK_OPS ((size_t)1 << 20)
+enum xp_status slack_ops(struct slack *s, const struct tool_host *host, struct vec *ops,
+                         struct out *out, struct xp_error *err);
 /* Adds a row that slack_add made of another host, its texts in s; the later's texts and bytes
  * count. False when memory is out. */
 bool slack_join(struct slack *s, const struct slack_row *row);

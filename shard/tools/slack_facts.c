@@ -1,5 +1,6 @@
 #include "shard/tools/slack_facts.h"
 
+#include "shard/tools/mega.h"
 #include "shard/tools/slack_peers.h"
 
 static bool has_transfers(const struct part *p)
@@ -30,10 +31,11 @@ static void put_row(struct facts_out *f, const struct slack *s, const struct sla
     facts_u64(f, r->own_recv_us);
 }
 
-/* more: samples and peers, too, for which XProf's answer has no place. */
-static enum xp_status map(const struct tool_host *host, bool more, struct xp_arena *a,
-                          struct xp_span *partial, struct xp_error *err)
+/* args: samples, peers and each time it happened, too, for which XProf's answer has no place. */
+static enum xp_status map(const struct tool_host *host, const struct tool_args *args,
+                          struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
 {
+    struct xp_span wanted = {0};
     struct out nobody = {0}; /* who could cancel it */
     struct facts_out f;
     struct slack s;
@@ -45,14 +47,18 @@ static enum xp_status map(const struct tool_host *host, bool more, struct xp_are
         st = xp_fail(err, XP_BUSY, 0, "no memory left for the transfers between slices");
     if (st == XP_OK && any)
         st = slack_add(&s, host, &nobody, err);
-    if (st == XP_OK && any && more)
+    if (st == XP_OK && any && args)
         st = slack_peers_read(&peers, &s, host, err);
     facts_u64(&f, any);
     facts_u64(&f, s.rows.n);
     for (size_t i = 0; i < s.rows.n; i++)
         put_row(&f, &s, &VEC(s.rows, struct slack_row)[i]);
-    if (more)
+    if (args) {
         slack_peers_put(&f, &s, &peers);
+        tool_arg(args, "occurrence", &wanted);
+    }
+    if (st == XP_OK && args)
+        st = mega_map(host, wanted, a, &f, err);
     slack_peers_free(&peers);
     slack_fini(&s);
     if (st == XP_OK)
@@ -65,8 +71,7 @@ enum xp_status slack_facts_map_any(const struct tool_host *host, const struct to
                                    struct xp_arena *a, struct xp_span *partial,
                                    struct xp_error *err)
 {
-    (void)args;
-    return map(host, true, a, partial, err);
+    return map(host, args, a, partial, err);
 }
 
 enum xp_status slack_facts_map(const struct tool_host *host, const struct tool_args *args,
@@ -75,7 +80,7 @@ enum xp_status slack_facts_map(const struct tool_host *host, const struct tool_a
     if (!profile_readable(host->part))
         return facts_unreadable(host, a, partial, err);
     (void)args;
-    return map(host, false, a, partial, err);
+    return map(host, NULL, a, partial, err);
 }
 
 static bool get_text(struct facts *f, struct slack *s, uint32_t *id)

@@ -66,7 +66,7 @@ def root(tmp_path_factory):
         meta = xspace.block(4, xspace.number(1, 7) + xspace.block(2, xspace.number(1, 7) + xspace.block(2, 'jit_f(7)') + stat))
         names = xspace.block(5, xspace.number(1, 1) + xspace.block(2, xspace.number(1, 1) + xspace.block(2, 'Hlo Proto')))
         put(run, xspace.block(1, xspace.block(2, '/host:metadata') + meta + names))
-    for run in ('multislice_v6e_2host', 'serve_v5e', 'input_bound_v5e', 'train_v6e_4host', 'train_v5e', 'wasteful_v5e'):
+    for run in ('multislice_v6e_2host', 'serve_v5e', 'input_bound_v5e', 'train_v6e_4host', 'train_v5e', 'wasteful_v5e', 'moe_ring_v6e', 'barrier_v5e_2host'):
         if os.path.isdir(os.path.join(TPU, run)):
             shutil.copytree(os.path.join(TPU, run), folder / run, ignore=shutil.ignore_patterns('*.json'))
     if os.path.exists(PALLAS):
@@ -321,6 +321,75 @@ def test_transfers_between_slices_have_their_times(served):
     peers = rows(doc, 'peers')  # two devices of either slice
     assert {(p['from'], p['to']) for p in peers} == {('slice %d, device %d' % (a, d), 'slice %d, device %d' % (1 - a, d)) for a in (0, 1) for d in (0, 1)}
     assert all(p['messages'] == truth('multislice_v6e_2host')['steps'] for p in peers)
+
+
+@needs_data
+def test_each_time_a_collective_happened_has_its_ops_and_actions(served):
+    doc = report(served, 'multislice_v6e_2host', 'megascale_stats')
+    t = truth('multislice_v6e_2host')
+    first, got = rows(doc, 'transfers')[0], metrics(doc)
+    assert first['total_stall'] == max(r['total_stall'] for r in rows(doc, 'transfers')) and got['collective'] == first['rendezvous']
+    times = rows(doc, 'occurrences')  # on each of four devices of two hosts
+    assert len(times) == t['steps'] * t['cores'] and got['occurrence'] == times[0]['key']
+    assert {(r['host'], r['device']) for r in times} == {(h, d) for h in t['hosts'] for d in range(4)}
+    assert first['duration'] == max(r['duration'] for r in times if r['device'] == 0)  # transfers are those of device 0
+    assert [r['kind'] for r in rows(doc, 'actions')] == ['send', 'recv', 'send-done', 'recv-done']
+    assert times[0]['duration'] == max(r['after'] + r['duration'] for r in rows(doc, 'actions'))
+    traced = report(served, 'multislice_v6e_2host', 'megascale_stats', collective='all-reduce.1')
+    assert [r['kind'] for r in rows(traced, 'actions')] == ['copy to host', 'network send', 'network receive', 'copy to device']
+    assert [(r['from'], r['to']) for r in rows(traced, 'action_links')] == [(0, 1), (2, 3)]
+    other = rows(traced, 'occurrences')[5]['key']
+    asked = report(served, 'multislice_v6e_2host', 'megascale_stats', occurrence=other)
+    assert metrics(asked)['occurrence'] == other and metrics(asked)['collective'] == 'all-reduce.1'
+    rate = next(s for s in doc['series'] if s['id'] == 'network_rate')
+    sent = sum(p[1] for p in rate['points']) * (rate['points'][1][0] - rate['points'][0][0]) / 1e12
+    assert sent == pytest.approx(t['steps'] * t['cores'] * (16 << 20), rel=1e-6)  # 16 MiB a step and device
+    for bad in ({'collective': 'no such'}, {'occurrence': 'no such'}):
+        assert served.api('report', run='multislice_v6e_2host', tool='megascale_stats', **bad).status == 400
+
+
+@needs_data
+def test_what_goes_between_chips_is_told_by_channel_group_and_step(served):
+    ring = report(served, 'moe_ring_v6e', 'pod_viewer')
+    assert {(e['from'], e['to']) for e in rows(ring, 'edges')} == {(0, 1), (1, 2), (2, 3), (3, 0)}
+    assert {(c['id'], c['x'], c['y']) for c in rows(ring, 'chips')} == {(i, i % 2, i // 2) for i in range(4)}
+    back = next(c for c in rows(ring, 'channels') if c['op'] == 'collective-permute-start.3')
+    doc = report(served, 'moe_ring_v6e', 'pod_viewer', channel=back['key'])
+    assert {(e['from'], e['to']) for e in rows(doc, 'edges')} == {(1, 0), (2, 1), (3, 2), (0, 3)}
+    assert sum(e['count'] for e in rows(doc, 'edges')) == back['count']
+    ops = {r['op']: r for r in rows(ring, 'collectives')}  # those in one piece take what their events do
+    for g in rows(ring, 'replica_groups'):
+        assert g['group'] == '0,1,2,3' and (g['total'], g['count']) == (ops[g['op']]['self_time'], ops[g['op']]['occurrences'])
+    t = truth('multislice_v6e_2host')
+    one = report(served, 'multislice_v6e_2host', 'pod_viewer', host=t['hosts'][0])  # the truth is of its first core
+    waits = sum(c['wait'] * c['count'] for c in rows(one, 'channels') if c['kind'] == 'recv') / 1e9
+    assert waits / t['steps'] / 4 == pytest.approx(t['dcn_recv_wait_ms_per_step'], rel=5e-3)
+    assert {(c['slice'], c['x'], c['y']) for c in rows(one, 'chips')} == {(0, i % 2, i // 2) for i in range(4)}
+    doc = report(served, 'multislice_v6e_2host', 'pod_viewer')
+    assert {(c['slice'], c['x'], c['y']) for c in rows(doc, 'chips')} == {(s, i % 2, i // 2) for s in (0, 1) for i in range(4)}
+    assert {'0,1', '2,3', '4,5', '6,7'} <= {g['group'] for g in rows(doc, 'replica_groups')}
+
+
+@needs_data
+def test_the_torus_shows_a_step_and_who_is_slow_in_it(served):
+    t = truth('train_v6e_4host')
+    means = rows(report(served, 'train_v6e_4host', 'pod_viewer'), 'chips')
+    for first, chips in ((None, means), (101, rows(report(served, 'train_v6e_4host', 'pod_viewer', step=101), 'chips'))):
+        assert {(c['chip'], c['x'], c['y'], c['z']) for c in chips} == {(i, i % 4, i // 4, 0) for i in range(16)}
+        slow = max(chips, key=lambda c: c['own_time'])
+        assert t['straggler_seen'].startswith('%s/%s' % (slow['host'], slow['core'].removeprefix('/device:')))
+        assert all((c['first_begin_ps'] is None) == (first is None) for c in chips)
+        for c in chips:
+            assert c['own_time'] == pytest.approx(c['step_time'] - c['waiting'], rel=1e-6)
+    late = truth('barrier_v5e_2host')
+    doc = report(served, 'barrier_v5e_2host', 'pod_viewer')
+    worst = rows(doc, 'waits')[0]
+    assert worst['for_host'] == late['late_host'] and worst['host'] != late['late_host']
+    for c in rows(doc, 'cores'):  # what is waited is the barrier, to the last step, whose end is the capture's
+        waited = c['waiting'] * c['step_time'] / 1e9
+        assert waited == pytest.approx(late['barrier_ms_per_step_per_core']['%s/%s' % (c['host'], c['core'].removeprefix('/device:'))], abs=0.08)
+    for bad in ({'step': 7}, {'step': 'x'}, {'topology': '2x2'}, {'topology': 'x'}, {'channel': 'no such'}):
+        assert served.api('report', run='train_v6e_4host', tool='pod_viewer', **bad).status == 400
 
 
 @needs_data

@@ -232,6 +232,137 @@ static void messages_are_told_by_who_sent_them(void **state)
     json_decref(j);
 }
 
+/* --- each time it happened --- */
+
+enum { KEY = 1, INDEX, SIZES, LATENCY, TOOK };
+static const char *const trace_names[] = {"graph_key", "action_index", "buffer_sizes",
+                                          "network_transport_latency_us", "action_duration_ns"};
+enum { TO_HOST = 1, TO_HOST_END, SENT, RECEIVED, TO_DEVICE, TO_DEVICE_END };
+
+static void put_action(struct xp_buf *line, int64_t name, int64_t begin_us, const char *sizes,
+                       int64_t latency_us, int64_t took_ns)
+{
+    struct xp_buf ev = make_event(name, begin_us * US, 0);
+    put_text(&ev, 4, KEY, "device_100000_gid_ar.1$1^i0");
+    put_i64(&ev, 4, INDEX, 0);
+    if (sizes)
+        put_text(&ev, 4, SIZES, sizes);
+    if (latency_us)
+        put_u64(&ev, 4, LATENCY, (uint64_t)latency_us);
+    if (took_ns)
+        put_i64(&ev, 4, TOOK, took_ns);
+    make_put(line, 4, &ev);
+}
+
+/* 4,000 bytes go from 1110 to 1150 us, 8,000 come from 1150 to 1200 us. */
+static struct tool_file traced(void)
+{
+    static const char *const events[] = {"DeviceToHost START", "DeviceToHost END",
+                                         "NetworkSend END",    "NetworkReceive END",
+                                         "HostToDevice START", "HostToDevice END"};
+    struct tool_file f = profile(0, true);
+    struct xp_buf plane = make_plane(8, "/device:CUSTOM:Megascale Trace");
+    struct xp_buf line = make_line(1, "Megascale", 0);
+    put_action(&line, TO_HOST, 1030, NULL, 0, 0);
+    put_action(&line, TO_HOST_END, 1090, "4000", 0, 0);
+    put_action(&line, SENT, 1150, "s100000->200000d|$c0=4000", 0, 40000);
+    put_action(&line, RECEIVED, 1200, "s200000->100000d|$c0=8000", 50, 0);
+    put_action(&line, TO_DEVICE, 1210, NULL, 0, 0);
+    put_action(&line, TO_DEVICE_END, 1290, "8000", 0, 0);
+    make_put(&plane, 3, &line);
+    for (int64_t i = 0; i < 6; i++)
+        make_add_meta(&plane, 4, i + 1, events[i]);
+    put_stat_names(&plane, trace_names, 5);
+    make_put(&f.space, 1, &plane);
+    return f;
+}
+
+static int64_t number_at(json_t *doc, const char *table, size_t row, const char *column)
+{
+    return json_integer_value(report_at(doc, table, row, column));
+}
+
+static void ops_and_actions_of_one_name_and_device_are_one(void **state)
+{
+    (void)state;
+    struct tool_file f = traced();
+    json_t *doc = report_ask("megascale_stats", &f, 1, NULL);
+    assert_int_equal(report_rows(doc, "collectives"), 1);
+    assert_int_equal(number_at(doc, "collectives", 0, "occurrences"), 1);
+    assert_int_equal(number_at(doc, "occurrences", 0, "ops"), 4);
+    assert_int_equal(number_at(doc, "occurrences", 0, "actions"), 4);
+    assert_int_equal(number_at(doc, "occurrences", 0, "duration"), 330 * US);
+    assert_string_equal(json_string_value(report_value(doc, "occurrence")), "h/0/1000000000");
+    json_decref(doc);
+}
+
+static void an_action_lasts_from_its_start_or_as_long_as_it_says(void **state)
+{
+    /* In order of begins. */
+    static const struct {
+        const char *kind;
+        int64_t after_us, us, bytes;
+    } want[] = {{"send", 0, 10, 0},
+                {"recv", 10, 10, 0},
+                {"copy to host", 30, 60, 4000},
+                {"network send", 110, 40, 4000},
+                {"network receive", 150, 50, 8000},
+                {"send-done", 200, 20, 0},
+                {"copy to device", 210, 80, 8000},
+                {"recv-done", 300, 30, 1024}};
+    (void)state;
+    struct tool_file f = traced();
+    json_t *doc = report_ask("megascale_stats", &f, 1, NULL);
+    assert_int_equal(report_rows(doc, "actions"), 8);
+    for (size_t i = 0; i < 8; i++) {
+        assert_string_equal(json_string_value(report_at(doc, "actions", i, "kind")), want[i].kind);
+        assert_int_equal(number_at(doc, "actions", i, "after"), want[i].after_us * US);
+        assert_int_equal(number_at(doc, "actions", i, "duration"), want[i].us * US);
+        assert_int_equal(number_at(doc, "actions", i, "bytes"), want[i].bytes);
+    }
+    json_decref(doc);
+}
+
+static void actions_lead_from_send_to_recv_done(void **state)
+{
+    static const int64_t want[][2] = {{0, 5}, {1, 7}, {0, 2}, {1, 6},
+                                      {2, 5}, {6, 7}, {2, 3}, {4, 6}};
+    (void)state;
+    struct tool_file f = traced();
+    json_t *doc = report_ask("megascale_stats", &f, 1, NULL);
+    assert_int_equal(report_rows(doc, "action_links"), 8);
+    for (size_t i = 0; i < 8; i++) {
+        assert_int_equal(number_at(doc, "action_links", i, "from"), want[i][0]);
+        assert_int_equal(number_at(doc, "action_links", i, "to"), want[i][1]);
+    }
+    json_decref(doc);
+}
+
+static void rates_are_bytes_over_the_time_that_they_took(void **state)
+{
+    (void)state;
+    struct tool_file f = traced();
+    json_t *doc = report_ask("megascale_stats", &f, 1, NULL);
+    assert_float_equal(json_number_value(report_value(doc, "network_tx_peak")), 1e8, 1);
+    assert_float_equal(json_number_value(report_value(doc, "network_rx_peak")), 1.6e8, 1);
+    assert_true(report_notes(doc, "network_computed"));
+    json_decref(doc);
+    f = profile(0, true); /* 1,024 bytes from send to the end of recv-done */
+    doc = report_ask("megascale_stats", &f, 1, NULL);
+    assert_float_equal(json_number_value(report_value(doc, "network_tx_peak")), 1024 / 330e-6, 1);
+    json_decref(doc);
+}
+
+static void what_is_not_there_cannot_be_asked_for(void **state)
+{
+    static const char *const odd[][2] = {{"collective=nobody", NULL}, {"occurrence=h/0/7", NULL}};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct tool_file f = traced();
+        assert_int_equal(report_refuses("megascale_stats", &f, 1, odd[i]), XP_BAD_REQUEST);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +373,11 @@ int main(void)
         cmocka_unit_test(the_report_has_the_time_of_recv_and_leaves_nobody_out),
         cmocka_unit_test(transfers_are_told_one_by_one),
         cmocka_unit_test(messages_are_told_by_who_sent_them),
+        cmocka_unit_test(ops_and_actions_of_one_name_and_device_are_one),
+        cmocka_unit_test(an_action_lasts_from_its_start_or_as_long_as_it_says),
+        cmocka_unit_test(actions_lead_from_send_to_recv_done),
+        cmocka_unit_test(rates_are_bytes_over_the_time_that_they_took),
+        cmocka_unit_test(what_is_not_there_cannot_be_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
