@@ -11,7 +11,7 @@ RUN . .ci/env.sh && cmake --preset release && cmake --build --preset release --t
 FROM debian:12-slim
 RUN apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
         ca-certificates libcjose0 libcurl4 libh2o0.13 libisal2 libjansson4 libjemalloc2 libprotobuf-c1 \
-        libssl3 libuv1 libzstd1 \
+        libbrotli1 libssl3 libuv1 libzstd1 \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /src/build/release/xprofd /usr/bin/xprofd
 USER 65532:65532

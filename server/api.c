@@ -88,9 +88,7 @@ static const char *run_state(const struct run *r)
 {
     if (r->n_hosts)
         return "ready";
-    if (r->unreadable)
-        return "unreadable";
-    return r->n_unsupported ? "unsupported" : "empty";
+    return r->unreadable ? "unreadable" : "empty";
 }
 
 static void write_captured(struct xp_json *j, const struct run *r)
@@ -294,15 +292,6 @@ static const char *of_place(bool by_link, const struct run *r, const char *text)
     return by_link && (r->unreadable || strstr(text, place)) ? "it cannot be read" : text;
 }
 
-static void write_unsupported(struct xp_json *j, const char *name)
-{
-    xp_json_obj(j);
-    key_str(j, "host", name);
-    key_str(j, "state", "unsupported");
-    key_str(j, "note", "a Riegeli file (.xplane.riegeli), which this version does not read");
-    xp_json_obj_end(j);
-}
-
 /* Where it lies, as people call it; where uploads are kept is nobody's business, and those who were
  * let in by a link see the run, not how the server keeps it. A joined one lies in several places.
  */
@@ -360,8 +349,6 @@ void api_run(struct ask *ask)
     xp_json_arr(&j);
     for (size_t i = 0; i < ask->run->n_hosts; i++)
         write_host(&j, &ask->run->hosts[i], why[i] ? of_place(by_link, ask->run, why[i]) : NULL);
-    for (size_t i = 0; i < ask->run->n_unsupported; i++)
-        write_unsupported(&j, ask->run->unsupported[i]);
     xp_json_arr_end(&j);
     xp_json_obj_end(&j);
     ask_json(ask, &body);

@@ -128,7 +128,7 @@ static void send_event(struct client *c, const char *name, struct xp_span data)
 
 static uint64_t hash_run(uint64_t h, const struct run *r)
 {
-    uint64_t facts[] = {(uint64_t)r->captured_ms, r->bytes, r->n_hosts, r->n_unsupported};
+    uint64_t facts[] = {(uint64_t)r->captured_ms, r->bytes, r->n_hosts};
     h = xp_fnv(h, xp_span_of(r->name, strlen(r->name) + 1));
     return xp_fnv(h, xp_span_of(facts, sizeof facts));
 }

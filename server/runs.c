@@ -450,7 +450,7 @@ static char *text_expected(const struct run_index *ri)
     xp_buf_init(&b, 64 << 10);
     xp_buf_fmt(&b,
                "%.*s/plugins/profile/<run>/<host>.xplane.pb, %.*s/<run>/<host>.xplane.pb or "
-               "%.*s/<host>.xplane.pb, each also as .xplane.pb.gz",
+               "%.*s/<host>.xplane.pb, each also as .xplane.pb.gz or .xplane.riegeli",
                n, dir, n, dir, n, dir);
     return text_take(&b);
 }
@@ -458,7 +458,7 @@ static char *text_expected(const struct run_index *ri)
 /* What is to be found instead of profiles. */
 struct nothing {
     struct run_seen seen;
-    size_t runs, riegeli;
+    size_t runs;
 };
 
 static struct nothing look_for_reasons(struct run_index *ri, const struct run_listing *l)
@@ -468,7 +468,6 @@ static struct nothing look_for_reasons(struct run_index *ri, const struct run_li
     for (size_t i = 0; i < l->n; i++) {
         const struct run_box *box = l->entries[i].box;
         no.runs++;
-        no.riegeli += box ? box->run.n_unsupported : 0;
         if (box)
             run_seen_add(&no.seen, &box->seen);
     }
@@ -480,8 +479,6 @@ static const char *reason_of(const struct run_listing *l, const struct nothing *
 {
     if (l->error.status != XP_OK)
         return xp_status_code(l->error.status);
-    if (no->riegeli)
-        return "unsupported";
     if (no->seen.files)
         return "other_files";
     return no->runs ? "empty_runs" : "nothing";
@@ -494,9 +491,6 @@ static char *text_found(const struct run_listing *l, const struct nothing *no)
     run_seen_text(&no->seen, &b);
     if (no->seen.files)
         xp_buf_str(&b, ", none of them <host>.xplane.pb");
-    if (no->riegeli)
-        xp_buf_fmt(&b, "; %zu host%s only as .xplane.riegeli, which is not supported", no->riegeli,
-                   no->riegeli == 1 ? "" : "s");
     if (no->runs)
         xp_buf_fmt(&b, "; %zu run folder%s without profiles", no->runs, no->runs == 1 ? "" : "s");
     if (l->error.status != XP_OK)

@@ -8,8 +8,8 @@
  *     DIR/<host>.xplane.pb                            one run, named as DIR's last part
  *     a store of one file                             one run, named as the file
  *
- * each also as <host>.xplane.pb.gz (the plain file wins when both are there) and, known but not
- * readable, <host>.xplane.riegeli. Names that begin with '.' are passed over, links to folders
+ * each also as <host>.xplane.pb.gz or, as records, <host>.xplane.riegeli (the plain file wins when
+ * several are there). Names that begin with '.' are passed over, links to folders
  * are runs but are not searched for more. A second run of a name already taken gets "./" before
  * it (same store) or "@2" after it (second store).
  *
@@ -44,7 +44,7 @@ struct run_host {
     char *key;  /* in run->store */
     uint64_t size, generation;
     int64_t mtime_ms;
-    bool gz;
+    bool gz; /* packed, by gzip or as records: its first bytes tell */
 };
 
 struct run {
@@ -56,9 +56,7 @@ struct run {
     uint64_t bytes;         /* of all hosts' files */
     struct run_host *hosts; /* natural order: worker-2 before worker-10 */
     size_t n_hosts;
-    size_t *by_name;    /* indices of hosts in byte order, XProf's order */
-    char **unsupported; /* names of hosts that are there only as .xplane.riegeli; byte order */
-    size_t n_unsupported;
+    size_t *by_name; /* indices of hosts in byte order, XProf's order */
     bool unreadable; /* the folder could not be read: note says why */
     char *note; /* why n_hosts is 0, or what else is odd ("listing cut at ..."); NULL: nothing */
 };

@@ -102,7 +102,7 @@ static struct run_box *place_box(struct run_index *ri, struct run_listing *l,
 
 static bool holds_profiles(const struct run_box *box)
 {
-    return box->run.n_hosts || box->run.n_unsupported;
+    return box->run.n_hosts != 0;
 }
 
 /* The run that session_path is; *box is NULL when the folder holds no profile. */
@@ -310,14 +310,11 @@ static enum all_hosts all_hosts_of(struct xp_span tag)
 enum xp_status run_compat_hosts(const struct run *r, struct xp_span tag, struct run_names *names,
                                 struct xp_error *err)
 {
-    size_t n = r->n_hosts + r->n_unsupported;
-    enum all_hosts all = n > 1 ? all_hosts_of(tag) : NEVER;
+    enum all_hosts all = r->n_hosts > 1 ? all_hosts_of(tag) : NEVER;
     (void)err; /* nothing can fail today: the hosts are listed already */
     *names = (struct run_names){0};
     for (size_t i = 0; i < r->n_hosts && all != ONLY; i++)
         names_add(names, must(strdup(r->hosts[i].name)));
-    for (size_t i = 0; i < r->n_unsupported && all != ONLY; i++)
-        names_add(names, must(strdup(r->unsupported[i])));
     if (all != NEVER)
         names_add(names, must(strdup("ALL_HOSTS")));
     names_sort(names, compare_up);

@@ -101,17 +101,15 @@ static void add_object(struct run_folder *f, const struct xp_store *s, const cha
     }
     enum run_file kind = run_file_of(name, &host_n);
     if (kind == RUN_FILE_OTHER && xp_store_is_file(s)) { /* it was asked for by name */
-        size_t n = strlen(name);
-        kind = n > 3 && strcmp(name + n - 3, ".gz") == 0 ? RUN_FILE_GZ : RUN_FILE_PLAIN;
+        struct xp_span n = xp_span_str(name);
+        bool packed =
+            xp_span_ends(n, XP_SPAN_LIT(".gz")) || xp_span_ends(n, XP_SPAN_LIT(".riegeli"));
+        kind = packed ? RUN_FILE_PACKED : RUN_FILE_PLAIN;
     }
     switch (kind) {
     case RUN_FILE_PLAIN:
-    case RUN_FILE_GZ:
-        add_host(f, o, name, host_n, kind == RUN_FILE_GZ || o->gzip);
-        return;
-    case RUN_FILE_RIEGELI:
-        RUNS_ROOM(f->riegeli, f->n_riegeli);
-        f->riegeli[f->n_riegeli++] = must(strndup(name, host_n));
+    case RUN_FILE_PACKED:
+        add_host(f, o, name, host_n, kind == RUN_FILE_PACKED || o->gzip);
         return;
     case RUN_FILE_OTHER:
         break;
@@ -123,17 +121,7 @@ static int compare_hosts(const void *a, const void *b)
 {
     const struct run_host *x = a, *y = b;
     int c = run_natural_cmp(x->name, y->name);
-    return c ? c : x->gz - y->gz;
-}
-
-static int compare_strings(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static int compare_to_host(const void *key, const void *host)
-{
-    return run_natural_cmp(key, ((const struct run_host *)host)->name);
+    return c ? c : strcmp(x->key, y->key); /* .pb, .pb.gz, .riegeli */
 }
 
 static void host_fini(struct run_host *h)
@@ -142,8 +130,7 @@ static void host_fini(struct run_host *h)
     free(h->key);
 }
 
-/* Sorts; a plain file stands before a compressed one of the same host, which is dropped, as is
- * a .riegeli that is there as .pb, too. */
+/* Sorts; of several files of one host the plain one stays, else the first by name. */
 static void settle_hosts(struct run_folder *f)
 {
     size_t n = 0;
@@ -156,17 +143,6 @@ static void settle_hosts(struct run_folder *f)
             f->hosts[n++] = f->hosts[i];
     }
     f->n_hosts = n;
-    n = 0;
-    for (size_t i = 0; i < f->n_riegeli; i++) {
-        if (f->n_hosts &&
-            bsearch(f->riegeli[i], f->hosts, f->n_hosts, sizeof *f->hosts, compare_to_host))
-            free(f->riegeli[i]);
-        else
-            f->riegeli[n++] = f->riegeli[i];
-    }
-    f->n_riegeli = n;
-    if (n)
-        qsort(f->riegeli, n, sizeof *f->riegeli, compare_strings);
 }
 
 /* Takes a page over and frees it; *token is then the next one's. False: there is none to read. */
@@ -222,12 +198,9 @@ void run_folder_fini(struct run_folder *f)
 {
     for (size_t i = 0; i < f->n_hosts; i++)
         host_fini(&f->hosts[i]);
-    for (size_t i = 0; i < f->n_riegeli; i++)
-        free(f->riegeli[i]);
     for (size_t i = 0; i < f->n_subs; i++)
         free(f->subs[i].name);
     free(f->hosts);
-    free(f->riegeli);
     free(f->subs);
     *f = (struct run_folder){0};
 }
@@ -240,9 +213,6 @@ static char *note_of(const struct run_folder *f)
     xp_buf_init(&b, 2048);
     if (f->error.status != XP_OK)
         xp_buf_fmt(&b, "%s", f->error.text);
-    else if (f->n_riegeli)
-        xp_buf_fmt(&b, "%zu host%s only as .xplane.riegeli, which is not supported", f->n_riegeli,
-                   f->n_riegeli == 1 ? " is there" : "s are there");
     else if (!f->n_hosts) {
         xp_buf_str(&b, "holds no <host>.xplane.pb; found there: ");
         run_seen_text(&f->seen, &b);
@@ -292,10 +262,6 @@ struct run_box *run_box_new(struct xp_store *s, const char *prefix, const char *
     r->name = must(strdup(name));
     r->prefix = must(strdup(prefix));
     r->store = s;
-    r->unsupported = f->riegeli;
-    r->n_unsupported = f->n_riegeli;
-    f->riegeli = NULL;
-    f->n_riegeli = 0;
     set_hosts(box, f);
     r->captured_by_name = run_time_from_name(name, &r->captured_ms);
     if (!r->captured_by_name)
@@ -345,10 +311,7 @@ void run_unref(const struct run *run)
     run_look_fini(box);
     for (size_t i = 0; i < r->n_hosts; i++)
         host_fini(&r->hosts[i]);
-    for (size_t i = 0; i < r->n_unsupported; i++)
-        free(r->unsupported[i]);
     free(r->hosts);
-    free(r->unsupported);
     free(r->by_name);
     free(r->name);
     free(r->prefix);

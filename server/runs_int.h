@@ -65,7 +65,7 @@ static inline void *must(void *p)
 
 /* --- names --- */
 
-enum run_file { RUN_FILE_OTHER, RUN_FILE_PLAIN, RUN_FILE_GZ, RUN_FILE_RIEGELI };
+enum run_file { RUN_FILE_OTHER, RUN_FILE_PLAIN, RUN_FILE_PACKED };
 
 /* What a file is by its name; *host_n: how much of it is the host's name. */
 enum run_file run_file_of(const char *file, size_t *host_n);
@@ -98,8 +98,6 @@ struct run_sub {
 struct run_folder {
     struct run_host *hosts;
     size_t n_hosts;
-    char **riegeli;
-    size_t n_riegeli;
     struct run_sub *subs;
     size_t n_subs;
     struct run_seen seen;
@@ -116,7 +114,7 @@ void run_folder_fini(struct run_folder *f);
 
 static inline bool run_folder_has_profiles(const struct run_folder *f)
 {
-    return f->n_hosts || f->n_riegeli;
+    return f->n_hosts != 0;
 }
 
 /* A run and what only the index knows of it. */

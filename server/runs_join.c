@@ -63,39 +63,6 @@ static void take_hosts(struct run_folder *f, const struct run *r)
     }
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static bool any_has_host(const struct run *const *parts, size_t n, const char *host)
-{
-    for (size_t i = 0; i < n; i++)
-        if (run_host_find(parts[i], xp_span_str(host)))
-            return true;
-    return false;
-}
-
-/* A host that one part can read is not told as one that another cannot. */
-static void take_unsupported(struct run_folder *f, const struct run *const *parts, size_t n)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < parts[i]->n_unsupported; k++)
-            if (!any_has_host(parts, n, parts[i]->unsupported[k])) {
-                RUNS_ROOM(f->riegeli, f->n_riegeli);
-                f->riegeli[f->n_riegeli++] = must(strdup(parts[i]->unsupported[k]));
-            }
-    if (f->n_riegeli)
-        qsort(f->riegeli, f->n_riegeli, sizeof *f->riegeli, compare_names);
-    for (size_t i = 0; i < f->n_riegeli; i++)
-        if (kept && strcmp(f->riegeli[kept - 1], f->riegeli[i]) == 0)
-            free(f->riegeli[i]);
-        else
-            f->riegeli[kept++] = f->riegeli[i];
-    f->n_riegeli = kept;
-}
-
 /* What kept a part from being whole keeps the whole from it. */
 static void take_faults(struct run_folder *f, const struct run *r)
 {
@@ -112,7 +79,6 @@ static const struct run *joined(struct xp_span name, const struct run *const *pa
         take_hosts(&f, parts[i]);
         take_faults(&f, parts[i]);
     }
-    take_unsupported(&f, parts, n);
     if (f.n_hosts)
         qsort(f.hosts, f.n_hosts, sizeof *f.hosts, compare_hosts);
     struct run_box *box = run_box_new(parts[0]->store, "", text, &f);

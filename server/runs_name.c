@@ -109,8 +109,8 @@ enum run_file run_file_of(const char *file, size_t *host_n)
         enum run_file kind;
     } suffixes[] = {
         {".xplane.pb", RUN_FILE_PLAIN},
-        {".xplane.pb.gz", RUN_FILE_GZ},
-        {".xplane.riegeli", RUN_FILE_RIEGELI},
+        {".xplane.pb.gz", RUN_FILE_PACKED},
+        {".xplane.riegeli", RUN_FILE_PACKED},
     };
     size_t n = strlen(file);
     *host_n = n;

@@ -77,7 +77,8 @@ enum xp_status uploads_run(struct uploads *u, const char *project, struct xp_spa
 /* The host's name that a file of that name gets; b replaced. */
 struct xp_buf;
 void upload_host_name(struct xp_span file, struct xp_buf *b);
-/* What the beginning of a file is: XP_OK for a profile, plain or gzip (*gz). */
-enum xp_status upload_look(struct xp_span head, bool *gz, struct xp_error *err);
+/* What the beginning of a file is: XP_OK for a profile, plain, or gzip or Riegeli
+ * (*packed). */
+enum xp_status upload_look(struct xp_span head, bool *packed, struct xp_error *err);
 
 #endif

@@ -2,6 +2,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/gzip.h"
 #include "lib/base/utf8.h"
+#include "lib/objstore/objstore.h"
 #include "server/uploads.h"
 
 #define NAME_MAX_BYTES 120
@@ -30,6 +31,7 @@ void upload_host_name(struct xp_span file, struct xp_buf *b)
     struct xp_span s = last_part(file);
     cut_end(&s, ".gz");
     cut_end(&s, ".pb");
+    cut_end(&s, ".riegeli");
     cut_end(&s, ".xplane");
     b->n = 0;
     while (s.n && *s.p == '.') /* nothing hidden, no ".." */
@@ -86,12 +88,16 @@ static enum xp_status look_inside(struct xp_span head, struct xp_error *err)
     return XP_OK;
 }
 
-enum xp_status upload_look(struct xp_span head, bool *gz, struct xp_error *err)
+enum xp_status upload_look(struct xp_span head, bool *packed, struct xp_error *err)
 {
-    *gz = head.n > 1 && head.p[0] == 0x1f && head.p[1] == 0x8b;
+    bool gzip = head.n > 1 && head.p[0] == 0x1f && head.p[1] == 0x8b;
+    bool records = xp_records_begin(head);
+    *packed = gzip || records;
     if (head.n == 0)
         return xp_fail(err, XP_CORRUPT, 0, "the file is empty");
-    if (*gz)
+    if (records)
+        return XP_OK;
+    if (gzip)
         return look_inside(head, err);
     return begins_xspace(head.p[0]) ? XP_OK : no_profile(head, "it", err);
 }

@@ -1,7 +1,8 @@
 /* shard/load.h - from an object in a store to a part.
  *
- * Opens and indexes the object, then decodes metadata and lines of its planes on several
- * threads, packs the events into lanes as they stream by, and publishes plane after plane.
+ * Opens (unpacks, where it is packed) and indexes the object, then decodes metadata and lines of
+ * its planes on several threads, packs the events into lanes as they stream by, and publishes plane
+ * after plane.
  *
  * Order      load_new -> load_start (on workers) or load_run (on this thread, to the end). Then
  *            hooks run: indexed, changed any number of times, done exactly once and last; after
@@ -26,7 +27,7 @@ struct load_source {
     struct xp_store *store; /* outlives the load */
     const char *key;        /* copied */
     uint64_t generation, size;
-    bool gz;
+    bool gz;           /* packed, by gzip or as records (Riegeli): its first bytes tell */
     bool device_later; /* see part.h */
 };
 

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "shard/decode/xspace_merge.h"
 #include "shard/load_int.h"
 
 /* Lines closer than this and small together are one job. */
@@ -26,6 +27,59 @@ static enum xp_status on_inflated(void *ctx, struct xp_span bytes, struct xp_err
     return xspace_indexer_push(l->indexer, at, bytes, err);
 }
 
+static enum xp_status on_unpacked(void *ctx, uint64_t done, struct xp_error *err)
+{
+    struct load *l = ctx;
+    if (atomic_load_explicit(&l->cancelled, memory_order_relaxed))
+        return xp_fail(err, XP_CANCELLED, 0, "nobody waits for this profile any more");
+    if (done > atomic_load_explicit(&l->part->bytes_done, memory_order_relaxed))
+        atomic_store_explicit(&l->part->bytes_done, done, memory_order_relaxed);
+    load_changed(l);
+    return XP_OK;
+}
+
+static enum xp_status on_joined(void *ctx, struct xp_span bytes, struct xp_error *err)
+{
+    struct load *l = ctx;
+    uint64_t at = l->part->size;
+    l->part->size += bytes.n;
+    return xspace_indexer_push(l->indexer, at, bytes, err);
+}
+
+static enum xp_status on_records(void *ctx, struct xp_span all, const struct xp_records_out *out,
+                                 struct xp_error *err)
+{
+    const struct load *l = ctx;
+    const struct xspace_merge_out to = {out->ctx, out->add, out->set};
+    struct xp_arena *scratch = xp_arena_new(l->budget);
+    enum xp_status st = scratch ? xspace_merge(all, scratch, &to, err)
+                                : xp_fail(err, XP_BUSY, 0, "no memory is left to join records");
+    xp_arena_free(scratch);
+    return st;
+}
+
+static enum xp_status open_records(struct load *l, struct xp_reader *r, struct xp_reader **out,
+                                   struct xp_error *err)
+{
+    const struct xp_records_calls calls = {l, on_unpacked, on_records, on_joined};
+    struct xp_error damage;
+    XP_TRY(xp_reader_open_records(r, LOAD_GZ_MAX, &calls, out, &damage, err));
+    if (damage.status != XP_OK)
+        load_damage(l, &damage);
+    return XP_OK;
+}
+
+static enum xp_status open_packed(struct load *l, struct xp_reader *r, struct xp_reader **out,
+                                  struct xp_error *err)
+{
+    uint8_t head[XP_RECORDS_HEAD];
+    size_t got;
+    XP_TRY(xp_reader_read(r, 0, head, sizeof head, &got, err));
+    if (xp_records_begin(xp_span_of(head, got)))
+        return open_records(l, r, out, err);
+    return xp_reader_open_gz(r, LOAD_GZ_MAX, on_inflated, l, out, err);
+}
+
 static enum xp_status open_object(struct load *l, struct xp_error *err)
 {
     struct xp_reader *r, *inflated;
@@ -38,7 +92,7 @@ static enum xp_status open_object(struct load *l, struct xp_error *err)
         l->part->size = xp_reader_size(r);
         return XP_OK;
     }
-    enum xp_status st = xp_reader_open_gz(r, LOAD_GZ_MAX, on_inflated, l, &inflated, err);
+    enum xp_status st = open_packed(l, r, &inflated, err);
     if (st != XP_OK) {
         pthread_mutex_lock(&l->lock);
         l->source = NULL;

@@ -35,7 +35,8 @@ static enum xp_status load_file(struct part_file *f, const char *name, struct xp
                               .key = name,
                               .generation = obj.generation,
                               .size = obj.size,
-                              .gz = xp_span_ends(xp_span_str(name), XP_SPAN_LIT(".gz"))};
+                              .gz = xp_span_ends(xp_span_str(name), XP_SPAN_LIT(".gz")) ||
+                                    xp_span_ends(xp_span_str(name), XP_SPAN_LIT(".riegeli"))};
     free(obj.key);
     struct load_hooks hooks = {.ctx = f, .done = on_done};
     struct load *l = load_new(&src, budget, &hooks);

@@ -232,4 +232,39 @@ enum xp_status xp_reader_open_gz_partial(struct xp_reader *inner, uint64_t max_s
                                          xp_gz_bytes_fn on_bytes, void *ctx, struct xp_reader **out,
                                          struct xp_error *damage, struct xp_error *err);
 
+/* --- records: a reader of what a Riegeli file holds (lib/objstore/riegeli.h) ---
+ *
+ * Opening unpacks all records into a file without a name below $TMPDIR (or /tmp), as Brotli has no
+ * place to begin but the first and readers ask for bytes anywhere and again later. The file is gone
+ * with the reader, at the latest with the process. `join` may then change what records that stand
+ * behind each other say, and `bytes` gets the result piece by piece. file is owned by the new
+ * reader from success on.
+ *
+ * Errors     XP_BUSY when the disk would have less than a twentieth left; XP_TOO_LARGE above
+ *            max_size; XP_CORRUPT when no record can be read; what a call returned. *damage tells
+ * of what was left out, with its offset in the file (status XP_OK: nothing). */
+struct xp_records_out {
+    void *ctx;
+    /* Behind what is there. */
+    enum xp_status (*add)(void *ctx, struct xp_span bytes, struct xp_error *err);
+    /* Over what is there. */
+    enum xp_status (*set)(void *ctx, uint64_t at, struct xp_span bytes, struct xp_error *err);
+};
+
+struct xp_records_calls {
+    void *ctx;
+    /* After some more is unpacked, `done` bytes in all; another status than XP_OK ends it. */
+    enum xp_status (*progress)(void *ctx, uint64_t done, struct xp_error *err);
+    /* all stays readable, and what is set may show in it. */
+    enum xp_status (*join)(void *ctx, struct xp_span all, const struct xp_records_out *out,
+                           struct xp_error *err);
+    xp_gz_bytes_fn bytes;
+};
+
+bool xp_records_begin(struct xp_span head); /* XP_RECORDS_HEAD bytes tell */
+#define XP_RECORDS_HEAD 64
+enum xp_status xp_reader_open_records(struct xp_reader *file, uint64_t max_size,
+                                      const struct xp_records_calls *calls, struct xp_reader **out,
+                                      struct xp_error *damage, struct xp_error *err);
+
 #endif

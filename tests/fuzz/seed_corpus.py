@@ -7,8 +7,13 @@ import gzip
 import os
 import random
 import struct
+import sys
 
-CORPUS = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'corpus')
+HERE = os.path.dirname(os.path.abspath(__file__))
+CORPUS = os.path.join(HERE, 'corpus')
+sys.path.insert(0, os.path.join(HERE, '..', 'integration'))
+
+import riegeli  # noqa: E402
 
 
 def varint(v):
@@ -112,6 +117,8 @@ def write(target, name, data):
 def main():
     for i, (name, data) in enumerate(profiles()):
         write('decoder', name, bytes([i * 11 & 255]) + data)
+        if len(data) < 6000:
+            write('records', 'twice_' + name, b'\1' + data + data)
         if len(data) < 20000:
             write('load', name, bytes([i * 7 & 255, i * 13 & 255]) + data)
     for seed in range(8):
@@ -130,6 +137,17 @@ def main():
                        ('stored', gzip.compress(text[:2000], 0, mtime=0)),
                        ('with_name', packed[:3] + b'\x08' + packed[4:10] + b'name.pb\0' + packed[10:])):
         write('gz', name, b'\x12\x34' + data)
+    one, more = b'\x22\x01h', [sub(1, sub(2, b'p')), sub(1, sub(2, b'q'))]
+    for kind in ('', 'brotli', 'snappy'):
+        w = riegeli.Writer()
+        w.records([one, *more], kind)
+        w.records([one], kind)
+        write('records', 'file_' + (kind or 'plain'), b'\0' + w.bytes)
+        write('records', 'cut_' + (kind or 'plain'), b'\0' + w.bytes[:-3])
+    w = riegeli.Writer()
+    w.records([one], chunk=b't')
+    w.records([one], '')
+    write('records', 'file_transposed', b'\0' + w.bytes)
     for name, data in (('usual', b'run=a%2Fb&host=w+0&t0=-5\n/data/plugin/profile/runs\nlocalhost:8791'),
                        ('stray_percent', b'run=%&run=%4&x=%zz&&=&a\n/%41/%\n127.0.0.1'),
                        ('nul', b'run=%00\n/a%00b\n[::1]:80'), ('climb', b'\n/a/../b/%2e%2e/c\n..'),

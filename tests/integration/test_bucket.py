@@ -14,6 +14,7 @@ import urllib.request
 import pytest
 
 import daemon
+import riegeli
 import fake_store
 
 CLEAN = {k: v for k, v in os.environ.items()
@@ -210,18 +211,15 @@ def test_compressed_objects_are_known_by_their_encoding(fake, serve, profiles, t
         shutil.rmtree(daemon.run_dir(pool, 'packed'))
 
 
-def test_riegeli_files_are_refused_by_name(fake, serve, profiles):
-    at = daemon.run_dir(os.path.join(profiles, 'pool'), 'rieg')
-    os.makedirs(at)
-    open(os.path.join(at, 'host-0.xplane.riegeli'), 'wb').close()
+def test_records_in_a_bucket_are_a_profile(fake, serve, profiles, truth):
+    pool = os.path.join(profiles, 'pool')
+    os.makedirs(daemon.run_dir(pool, 'rieg'))
+    with open(daemon.profile(pool, 'small'), 'rb') as f:
+        riegeli.write(os.path.join(daemon.run_dir(pool, 'rieg'), 'host-0.xplane.riegeli'), [f.read()])
     try:
-        d = serve(fake)
-        empty = [r for r in d.api('run', run='rieg').json()['hosts'] if r['state'] == 'unsupported']
-        assert len(empty) == 1, d.api('run', run='rieg')
-        reply = d.api('tracks', run='rieg', host='host-0')
-        assert reply.status >= 400 and 'riegeli' in reply.json()['detail'], reply
+        assert window(serve(fake), 'rieg') == truth['small']
     finally:
-        shutil.rmtree(at)
+        shutil.rmtree(daemon.run_dir(pool, 'rieg'))
 
 
 # --- faults ---

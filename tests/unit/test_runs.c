@@ -171,7 +171,6 @@ static void plain_file_wins_over_its_compressed_one(void **state)
     start(p, "logs");
     const struct run *r = get(p, "r");
     assert_string_equal(r->hosts[0].key, RUN "r/a.xplane.pb");
-    assert_int_equal(r->n_unsupported, 0);
     assert_hosts(r, "a b(gz)");
 }
 
@@ -195,25 +194,16 @@ static void caches_dot_files_and_other_things_are_no_hosts(void **state)
     assert_hosts(get(p, "r"), "h");
 }
 
-static void riegeli_is_known_and_said_to_be_unsupported(void **state)
+static void records_are_hosts_and_stand_back_for_the_plain_file(void **state)
 {
     struct place *p = *state;
     file(p, RUN "old/h.xplane.riegeli");
-    file(p, RUN "new/h.xplane.pb");
     file(p, RUN "new/g.xplane.riegeli");
+    file(p, RUN "new/h.xplane.riegeli");
+    file(p, RUN "new/h.xplane.pb");
     start(p, "logs");
-    assert_runs(p, "", "new");
-    const struct run *r = get(p, "old");
-    assert_int_equal(r->n_hosts, 0);
-    assert_int_equal(r->n_unsupported, 1);
-    assert_string_equal(r->unsupported[0], "h");
-    assert_non_null(strstr(r->note, "riegeli, which is not supported"));
-    run_unref(r);
-    r = get(p, "new");
-    assert_string_equal(r->unsupported[0], "g");
-    assert_non_null(r->note);
-    run_unref(r);
-    assert_compat(p, "", "", "old new");
+    assert_hosts(get(p, "old"), "h(gz)");
+    assert_hosts(get(p, "new"), "g(gz) h");
 }
 
 static void names_may_hold_any_bytes(void **state)
@@ -482,7 +472,7 @@ static void empty_answer_says_what_was_read_found_and_expected(void **state)
     file(p, "b.json");
     file(p, "d/c.txt");
     file(p, RUN "empty_run/.keep");
-    file(p, RUN "riegeli/h.xplane.riegeli");
+    file(p, RUN "other_run/h.txt");
     tree_file(&p->t, "outside/h.xplane.pb", "x");
     tree_link(&p->t, "logs/far", "../outside");
     start(p, "logs");
@@ -491,15 +481,14 @@ static void empty_answer_says_what_was_read_found_and_expected(void **state)
     assert_int_equal(page.total, 0);
     assert_true(page.total_exact);
     assert_string_equal(page.read, tree_path(&p->t, "logs"));
-    assert_non_null(strstr(page.found, "4 files (2 .json, 1 .txt, 1 other)"));
+    assert_non_null(strstr(page.found, "5 files (2 .json, 2 .txt, 1 other)"));
     assert_non_null(strstr(page.found, "1 link that lead"));
-    assert_non_null(strstr(page.found, "1 host only as .xplane.riegeli"));
     assert_non_null(strstr(page.found, "2 run folders without profiles"));
     assert_non_null(strstr(page.expected, "logs/plugins/profile/<run>/<host>.xplane.pb"));
     assert_int_equal(page.n_empty, 2);
-    assert_string_equal(page.reason, "unsupported");
+    assert_string_equal(page.reason, "other_files");
     run_page_fini(&page);
-    assert_compat(p, "", "", "riegeli empty_run");
+    assert_compat(p, "", "", "other_run empty_run");
 }
 
 static void location_that_vanishes_is_explained_and_comes_back(void **state)
@@ -573,23 +562,16 @@ static void runs_of_one_moment_are_one_run_when_they_are_asked_for_so(void **sta
     file(p, RUN "2024_01_31_12_00_00/w-10.xplane.pb");
     file(p, RUN "2024_01_31_12_00_02/w-2.xplane.pb");
     file(p, RUN "2024_01_31_12_00_02/w-3.xplane.riegeli");
-    file(p, RUN "2024_01_31_12_00_02/w-10.xplane.riegeli"); /* the other has it */
-    file(p, RUN "2024_01_31_12_00_00/a-3.xplane.riegeli");
-    file(p, RUN "2024_01_31_12_00_00/w-3.xplane.riegeli");
     file(p, RUN "2024_01_31_13_00_00/w-2.xplane.pb");
     file(p, RUN "empty/x.txt");
     start(p, "logs");
     const struct run *r = get(p, "2024_01_31_12_00_02//2024_01_31_12_00_00");
-    assert_string_equal(r->hosts[1].key, RUN "2024_01_31_12_00_00/w-10.xplane.pb");
+    assert_string_equal(r->hosts[2].key, RUN "2024_01_31_12_00_00/w-10.xplane.pb");
     assert_int_equal(r->captured_ms, INT64_C(1706702400000));
-    assert_int_equal(r->n_unsupported, 2);
-    assert_string_equal(r->unsupported[0], "a-3");
-    assert_string_equal(r->unsupported[1], "w-3");
-    assert_string_equal(r->note,
-                        "2 hosts are there only as .xplane.riegeli, which is not supported");
+    assert_null(r->note);
     assert_string_equal(r->prefix, "");
-    assert_int_equal(r->bytes, 12);
-    assert_hosts(r, "w-2 w-10");
+    assert_int_equal(r->bytes, 18);
+    assert_hosts(r, "w-2 w-3(gz) w-10");
     assert_no_join(p, "2024_01_31_12_00_02//2024_01_31_13_00_00", XP_BAD_REQUEST, "\"w-2\"");
     assert_no_join(p, "2024_01_31_12_00_02//nowhere", XP_NOT_FOUND, "nowhere");
     assert_no_join(p, "2024_01_31_12_00_02//empty", XP_NOT_FOUND,
@@ -934,7 +916,7 @@ int main(void)
         TEST(one_file_is_one_run_whatever_it_is_called),
         TEST(plain_file_wins_over_its_compressed_one),
         TEST(caches_dot_files_and_other_things_are_no_hosts),
-        TEST(riegeli_is_known_and_said_to_be_unsupported),
+        TEST(records_are_hosts_and_stand_back_for_the_plain_file),
         TEST(names_may_hold_any_bytes),
         TEST(names_taken_twice_get_a_mark),
         TEST(runs_are_newest_first_by_name_or_else_by_newest_file),
