@@ -4,54 +4,29 @@
 #include "shard/hlo/hlo_text.h"
 #include "shard/stats/op_stats.h"
 #include "shard/tools/kernel_text.h"
+#include "shard/tools/report_graph.h"
 #include "shard/tools/report_modules.h"
 #include "shard/tools/reports_more.h"
 
-/* What surrounds an op? Its operands and users some steps away, within a budget of nodes.
+/* What surrounds an op, what is inside of it, and where do layouts change?
  *
  * node_name= is the op: its name, part of it, or letters of it in order; absent, the op of the
  * module that took the most time. radius= steps, nodes= how many at most; expand= names of ops
- * whose operands and users are there, too. */
+ * whose operands and users are there, too; inside= names of ops whose computations are, and
+ * merge_fusion=false opens all fusions; ops=1 lists all ops of the module. */
 
-#define RADIUS 2
-#define RADIUS_MAX 20
-#define NODES 60
-#define NODES_MAX 400
 #define MATCHES_MAX 50
-#define EXPAND_MAX 50
-#define DEPTH_MAX 20    /* computations around an op */
-#define EDGES_MAX 10000 /* an op may take one result 10^5 times */
+#define ORIGINAL_NONE                                                                              \
+    "profiles hold modules as they were after XLA's passes, and only these. Those before: run "    \
+    "the program with XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_proto\"; DIR then has "      \
+    "*.before_optimizations.hlo.pb of each, or print jax.jit(f).lower(...).as_text(\"hlo\")"
+#define DEPTH_MAX 20 /* computations around an op */
 #define TEXT_MAX ((size_t)64 << 10)
 #define KERNEL_MAX ((size_t)4 << 20)
-#define SHAPE_MAX 1024
 
-enum edge { OPERAND, CONTROL };
-
-struct graph {
-    const struct hlo_module *m;
-    struct xp_arena *a;
-    uint64_t *self_ps;  /* by instruction; 0: it did not run as an op of its own */
-    uint32_t *place;    /* by instruction: its node + 1 */
-    uint32_t *nodes;    /* instructions, nearest first */
-    uint32_t *distance; /* by node */
-    uint32_t nnodes, max_nodes, radius, nedges;
-    uint32_t matches[MATCHES_MAX], nmatches, total_matches;
+struct matches {
+    uint32_t v[MATCHES_MAX], n, total;
 };
-
-static uint32_t number(const struct tool_args *args, const char *name, uint32_t otherwise,
-                       uint32_t max)
-{
-    struct xp_span s = {0};
-    uint32_t v = 0;
-    if (!tool_arg(args, name, &s) || !s.n || s.n > 6)
-        return otherwise;
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] < '0' || s.p[i] > '9')
-            return otherwise;
-        v = v * 10 + (uint32_t)(s.p[i] - '0');
-    }
-    return v < max ? v : max;
-}
 
 /* --- times --- */
 
@@ -133,7 +108,7 @@ static bool before(const struct rank *x, const struct rank *y)
 }
 
 /* The best, sorted; of all ops, by time, where no name is asked for. */
-static void find_matches(struct graph *g, struct xp_span asked)
+static void find_matches(const struct graph *g, struct xp_span asked, struct matches *to)
 {
     struct rank best[MATCHES_MAX];
     uint32_t n = 0;
@@ -143,7 +118,7 @@ static void find_matches(struct graph *g, struct xp_span asked)
         struct rank r = {match(g->m->instrs[i].name, asked), g->self_ps[i], i};
         if (asked.n ? !r.match : !r.self_ps)
             continue;
-        g->total_matches++;
+        to->total++;
         uint32_t at = n < MATCHES_MAX ? n++ : MATCHES_MAX;
         if (at == MATCHES_MAX && !before(&r, &best[MATCHES_MAX - 1]))
             continue;
@@ -153,106 +128,21 @@ static void find_matches(struct graph *g, struct xp_span asked)
         best[at] = r;
     }
     for (uint32_t i = 0; i < n; i++)
-        g->matches[i] = best[i].instr;
-    g->nmatches = n;
+        to->v[i] = best[i].instr;
+    to->n = n;
 }
 
 /* HLO_NONE: no name is like it. */
-static uint32_t center_of(struct graph *g, struct xp_span asked)
+static uint32_t center_of(const struct graph *g, struct xp_span asked, struct matches *found)
 {
-    find_matches(g, asked);
-    if (g->nmatches)
-        return g->matches[0];
+    find_matches(g, asked, found);
+    if (found->n)
+        return found->v[0];
     const struct hlo_comp *entry = asked.n ? NULL : hlo_comp_at(g->m, g->m->entry);
     return entry && entry->root < g->m->ninstrs ? entry->root : HLO_NONE;
 }
 
-/* --- what is around it --- */
-
-static void visit(struct graph *g, uint32_t instr, uint32_t distance)
-{
-    if (instr >= g->m->ninstrs || g->place[instr] || g->nnodes == g->max_nodes)
-        return;
-    g->nodes[g->nnodes] = instr;
-    g->distance[g->nnodes] = distance;
-    g->place[instr] = ++g->nnodes;
-}
-
-static void visit_run(struct graph *g, struct hlo_run run, uint32_t distance)
-{
-    for (uint32_t k = 0; k < run.n; k++)
-        visit(g, g->m->refs[run.at + k], distance);
-}
-
-static void walk(struct graph *g, uint32_t center)
-{
-    visit(g, center, 0);
-    for (uint32_t i = 0; i < g->nnodes && g->distance[i] < g->radius; i++) {
-        const struct hlo_instr *in = &g->m->instrs[g->nodes[i]];
-        visit_run(g, in->operands, g->distance[i] + 1);
-        visit_run(g, in->users, g->distance[i] + 1);
-    }
-}
-
-/* What the nodes named there lead to; names of others are left out. */
-static void expand(struct graph *g, struct xp_span list)
-{
-    for (uint32_t n = 0; list.n && n < EXPAND_MAX; n++) {
-        const uint8_t *end = memchr(list.p, ',', list.n);
-        size_t len = end ? (size_t)(end - list.p) : list.n;
-        uint32_t i = hlo_instr_by_name(g->m, xp_span_of(list.p, len));
-        if (i < g->m->ninstrs && g->place[i]) {
-            uint32_t distance = g->distance[g->place[i] - 1] + 1;
-            visit_run(g, g->m->instrs[i].operands, distance);
-            visit_run(g, g->m->instrs[i].users, distance);
-        }
-        len += end != NULL;
-        list = xp_span_of(list.p + len, list.n - len);
-    }
-}
-
-static uint32_t missing(const struct graph *g, struct hlo_run run)
-{
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < run.n; k++) {
-        uint32_t i = g->m->refs[run.at + k];
-        n += i < g->m->ninstrs && !g->place[i];
-    }
-    return n;
-}
-
-/* --- a host --- */
-
-static void put_op(struct facts_out *f, const struct graph *g, uint32_t instr)
-{
-    const struct hlo_instr *in = &g->m->instrs[instr];
-    const struct hlo_comp *comp = hlo_comp_at(g->m, in->comp);
-    struct xp_buf shape;
-    xp_buf_init(&shape, SHAPE_MAX);
-    hlo_shape_text(g->m, in->shape, true, &shape);
-    facts_text(f, in->name);
-    facts_text(f, in->opcode_text);
-    facts_text(f, shape.failed ? XP_SPAN_LIT("(...)") : xp_buf_all(&shape));
-    facts_text(f, comp ? comp->name : (struct xp_span){0});
-    facts_text(f, hlo_meta_read(in->metadata).op_name);
-    facts_u64(f, g->self_ps[instr]);
-    xp_buf_fini(&shape);
-}
-
-static void put_edges(struct facts_out *f, struct graph *g, uint32_t node, struct hlo_run run,
-                      enum edge kind)
-{
-    for (uint32_t k = 0; k < run.n && g->nedges < EDGES_MAX; k++) {
-        uint32_t from = g->m->refs[run.at + k];
-        if (from >= g->m->ninstrs || !g->place[from])
-            continue;
-        g->nedges++;
-        facts_u64(f, 1);
-        facts_u64(f, g->place[from] - 1);
-        facts_u64(f, node);
-        facts_u64(f, kind);
-    }
-}
+/* --- its text --- */
 
 /* The program of a kernel, as far as there is room for whole lines. */
 static void put_kernel(struct xp_buf *b, struct graph *g, uint32_t center)
@@ -287,7 +177,8 @@ static void put_lines(struct xp_buf *b, struct graph *g, uint32_t center)
     struct xp_buf line;
     if (!order)
         return;
-    memcpy(order, g->nodes, g->nnodes * sizeof *order);
+    for (uint32_t i = 0; i < g->nnodes; i++)
+        order[i] = g->nodes[i].instr;
     qsort(order, g->nnodes, sizeof *order, by_place);
     xp_buf_init(&line, TEXT_MAX);
     struct hlo_text t = {.m = g->m, .opt = hlo_text_default, .scratch = g->a, .out = &line};
@@ -347,34 +238,51 @@ static void put_path(struct facts_out *f, const struct graph *g, uint32_t center
         path[n++] = at;
     facts_u64(f, n);
     while (n)
-        put_op(f, g, path[--n]);
+        graph_put_op(f, g, path[--n]);
 }
 
-static void put_graph(struct facts_out *f, struct graph *g, uint32_t center)
+/* What a node has beside what every op has. */
+static void put_node(struct facts_out *f, const struct graph *g, const struct graph_node *n)
 {
-    facts_u64(f, g->total_matches);
-    facts_u64(f, g->nmatches);
-    for (uint32_t i = 0; i < g->nmatches; i++)
-        put_op(f, g, g->matches[i]);
+    const struct hlo_instr *in = &g->m->instrs[n->instr];
+    struct xp_span kind = {0};
+    uint32_t comp =
+        in->opcode == HLO_OP_FUSION && in->called.n ? g->m->refs[in->called.at] : HLO_NONE;
+    uint32_t mover = comp < g->m->ncomps ? g->layouts.movers[comp] : HLO_NONE;
+    hlo_get_span(in->raw, HLO_F_FUSION_KIND, &kind);
+    graph_put_op(f, g, n->instr);
+    facts_u64(f, n->distance);
+    facts_u64(f, graph_missing(g, in->operands));
+    facts_u64(f, graph_missing(g, in->users));
+    facts_u64(f, n->within == HLO_NONE ? 0 : (uint64_t)n->within + 1);
+    facts_u64(f, graph_inner(g, in));
+    facts_u64(f, n->opened);
+    facts_text(f, kind);
+    facts_text(f, mover == HLO_NONE ? (struct xp_span){0} : g->m->instrs[mover].name);
+}
+
+static enum xp_status put_graph(struct facts_out *f, struct graph *g, uint32_t center,
+                                const struct matches *found, const struct tool_args *args,
+                                struct xp_error *err)
+{
+    facts_u64(f, found->total);
+    facts_u64(f, found->n);
+    for (uint32_t i = 0; i < found->n; i++)
+        graph_put_op(f, g, found->v[i]);
     facts_u64(f, g->nnodes);
-    for (uint32_t i = 0; i < g->nnodes; i++) {
-        const struct hlo_instr *in = &g->m->instrs[g->nodes[i]];
-        put_op(f, g, g->nodes[i]);
-        facts_u64(f, g->distance[i]);
-        facts_u64(f, missing(g, in->operands));
-        facts_u64(f, missing(g, in->users));
-    }
-    for (uint32_t i = 0; i < g->nnodes; i++) {
-        const struct hlo_instr *in = &g->m->instrs[g->nodes[i]];
-        put_edges(f, g, i, in->operands, OPERAND);
-        put_edges(f, g, i, in->controls, CONTROL);
-    }
-    facts_u64(f, 0);
+    for (uint32_t i = 0; i < g->nnodes; i++)
+        put_node(f, g, &g->nodes[i]);
+    XP_TRY(graph_put_edges(f, g, err));
     if (center != HLO_NONE)
         put_text(f, g, center);
     else
         facts_text(f, (struct xp_span){0});
     put_path(f, g, center);
+    facts_u64(f, g->m->has_schedule);
+    XP_TRY(graph_put_layouts(f, g, err));
+    graph_put_facts(f, g, center);
+    graph_put_ops(f, g, args);
+    return XP_OK;
 }
 
 static enum xp_status put_around(struct facts_out *f, const struct tool_host *host,
@@ -383,28 +291,16 @@ static enum xp_status put_around(struct facts_out *f, const struct tool_host *ho
                                  struct xp_error *err)
 {
     struct graph *g = xp_arena_zalloc(a, sizeof *g);
-    struct xp_span asked = {0}, more = {0};
-    if (!g)
-        return xp_fail(err, XP_BUSY, 0, "no memory left for the graph");
-    *g = (struct graph){.m = m, .a = a};
-    g->radius = number(args, "radius", RADIUS, RADIUS_MAX);
-    g->max_nodes = number(args, "nodes", NODES, NODES_MAX);
-    g->max_nodes = g->max_nodes ? g->max_nodes : 1;
-    g->self_ps = xp_arena_zalloc(a, ((size_t)m->ninstrs + 1) * sizeof *g->self_ps);
-    g->place = xp_arena_zalloc(a, ((size_t)m->ninstrs + 1) * sizeof *g->place);
-    g->nodes = xp_arena_alloc(a, NODES_MAX * sizeof *g->nodes);
-    g->distance = xp_arena_alloc(a, NODES_MAX * sizeof *g->distance);
-    if (!g->self_ps || !g->place || !g->nodes || !g->distance)
+    struct matches found = {0};
+    struct xp_span asked = {0};
+    if (!g || !graph_init(g, m, a))
         return xp_fail(err, XP_BUSY, 0, "no memory left for the graph");
     XP_TRY(add_times(g, host, of->program, err));
     tool_arg(args, "node_name", &asked);
-    uint32_t center = center_of(g, asked);
+    uint32_t center = center_of(g, asked, &found);
     if (center != HLO_NONE)
-        walk(g, center);
-    if (tool_arg(args, "expand", &more))
-        expand(g, more);
-    put_graph(f, g, center);
-    return XP_OK;
+        graph_walk(g, center, args);
+    return put_graph(f, g, center, &found, args, err);
 }
 
 static enum xp_status map(const struct tool_host *host, const struct tool_args *args,
@@ -425,169 +321,157 @@ static enum xp_status map(const struct tool_host *host, const struct tool_args *
 
 /* --- the report --- */
 
-struct op {
-    struct xp_span name, opcode, shape, comp, framework;
-    uint64_t self_ps, distance, more_operands, more_users;
-};
-
-struct link {
-    uint64_t from, to, kind;
+struct node {
+    uint64_t distance, more_operands, more_users, within, inner, opened;
+    struct xp_span kind, mover;
 };
 
 struct view {
-    struct op *matches, *nodes, *path;
-    size_t nmatches, nnodes, nlinks, npath;
-    struct link *links;
+    struct graph_op *matches, *ops, *path; /* ops: of the nodes */
+    struct node *nodes;
+    size_t nmatches, nnodes, npath;
     uint64_t total_matches, program;
+    bool scheduled;
     struct xp_span text;
+    struct graph_edges *edges;
+    struct graph_layouts *layouts;
+    struct graph_facts *facts;
+    struct graph_ops *all;
 };
 
-static void get_op(struct facts *f, struct op *o)
+static struct graph_op *get_ops(struct facts *f, size_t *n, struct xp_arena *a)
 {
-    *o = (struct op){.name = facts_get_text(f)};
-    o->opcode = facts_get_text(f);
-    o->shape = facts_get_text(f);
-    o->comp = facts_get_text(f);
-    o->framework = facts_get_text(f);
-    o->self_ps = facts_get_u64(f);
+    *n = facts_get_count(f);
+    struct graph_op *v = xp_arena_alloc(a, (*n + 1) * sizeof *v);
+    for (size_t i = 0; v && i < *n; i++)
+        graph_get_op(f, &v[i]);
+    return v;
 }
 
-static size_t get_links(struct facts *f, struct link *v)
+static bool get_nodes(struct facts *f, struct view *v, struct xp_arena *a)
 {
-    size_t n = 0;
-    for (; facts_get_u64(f) == 1 && !f->bad; n++) {
-        struct link l = {.from = facts_get_u64(f)};
-        l.to = facts_get_u64(f);
-        l.kind = facts_get_u64(f);
-        if (v)
-            v[n] = l;
+    v->nnodes = facts_get_count(f);
+    v->ops = xp_arena_alloc(a, (v->nnodes + 1) * sizeof *v->ops);
+    v->nodes = xp_arena_zalloc(a, (v->nnodes + 1) * sizeof *v->nodes);
+    if (!v->ops || !v->nodes)
+        return false;
+    for (size_t i = 0; i < v->nnodes; i++) {
+        struct node *n = &v->nodes[i];
+        graph_get_op(f, &v->ops[i]);
+        n->distance = facts_get_u64(f);
+        n->more_operands = facts_get_u64(f);
+        n->more_users = facts_get_u64(f);
+        n->within = facts_get_u64(f);
+        n->inner = facts_get_u64(f);
+        n->opened = facts_get_u64(f);
+        n->kind = facts_get_text(f);
+        n->mover = facts_get_text(f);
+        f->bad |= n->within > v->nnodes;
     }
-    return n;
+    return true;
 }
 
 static bool get_view(struct facts *f, struct view *v, struct xp_arena *a)
 {
     v->total_matches = facts_get_u64(f);
-    v->nmatches = facts_get_count(f);
-    v->matches = xp_arena_alloc(a, (v->nmatches + 1) * sizeof *v->matches);
-    for (size_t i = 0; v->matches && i < v->nmatches; i++)
-        get_op(f, &v->matches[i]);
-    v->nnodes = facts_get_count(f);
-    v->nodes = xp_arena_alloc(a, (v->nnodes + 1) * sizeof *v->nodes);
-    for (size_t i = 0; v->nodes && i < v->nnodes; i++) {
-        get_op(f, &v->nodes[i]);
-        v->nodes[i].distance = facts_get_u64(f);
-        v->nodes[i].more_operands = facts_get_u64(f);
-        v->nodes[i].more_users = facts_get_u64(f);
-    }
-    struct facts again = *f;
-    v->nlinks = get_links(f, NULL);
-    v->links = xp_arena_alloc(a, (v->nlinks + 1) * sizeof *v->links);
-    if (!v->matches || !v->nodes || !v->links)
+    v->matches = get_ops(f, &v->nmatches, a);
+    if (!v->matches || !get_nodes(f, v, a))
         return false;
-    get_links(&again, v->links);
-    for (size_t i = 0; i < v->nlinks; i++)
-        if (v->links[i].from >= v->nnodes || v->links[i].to >= v->nnodes)
-            f->bad = true;
+    v->edges = graph_get_edges(f, v->nnodes, a);
     v->text = facts_get_text(f);
-    v->npath = facts_get_count(f);
-    v->path = xp_arena_alloc(a, (v->npath + 1) * sizeof *v->path);
-    for (size_t i = 0; v->path && i < v->npath; i++)
-        get_op(f, &v->path[i]);
-    return v->path != NULL;
+    v->path = get_ops(f, &v->npath, a);
+    v->scheduled = facts_get_u64(f) != 0;
+    v->layouts = graph_get_layouts(f, a);
+    v->facts = graph_get_facts(f, a);
+    v->all = graph_get_ops(f, a);
+    return v->path && v->edges && v->layouts && v->facts && v->all;
 }
 
-#define OP_COLUMNS                                                                                 \
-    {"op", "Op", "", REPORT_COL_OP, false, "name of the HLO instruction"},                         \
-        {"program_id", "Program", "", REPORT_COL_TEXT, false, ""},                                 \
-        {"opcode", "Opcode", "", REPORT_COL_TEXT, false, ""},                                      \
-        {"self_time", "Self time",                                                                 \
-         "ps",        REPORT_COL_NUMBER,                                                           \
-         true,        "on the host's devices; n/a: it did not run as an op of its own"},           \
-        {"shape", "Shape", "", REPORT_COL_TEXT, false, "with its layout"},                         \
-        {"computation", "Computation", "", REPORT_COL_TEXT, false, "it is part of"},               \
-    {                                                                                              \
-        "framework_op", "Framework op", "", REPORT_COL_TEXT, false, ""                             \
-    }
-#define OP_CELLS 7
-
-static const struct report_column node_columns[] = {
-    OP_COLUMNS,
-    {"distance", "Distance", "", REPORT_COL_NUMBER, false, "steps from the op in question"},
+#define NODE_CELLS 9
+static const struct report_column own_columns[NODE_CELLS] = {
+    {"distance", "Distance", "", REPORT_COL_NUMBER, false,
+     "steps from the op in question; of what is inside of an op, that op's"},
     {"more_operands", "More operands", "count", REPORT_COL_NUMBER, false, "not among these nodes"},
     {"more_users", "More users", "count", REPORT_COL_NUMBER, false, "not among these nodes"},
+    {"inside", "Inside of", "", REPORT_COL_OP, false,
+     "the op that is open and calls the computation it is in; n/a: it stands by itself"},
+    {"inside_node", "Inside of node", "", REPORT_COL_NUMBER, false,
+     "row of the table nodes, from 0"},
+    {"inner_ops", "Ops inside", "count", REPORT_COL_NUMBER, false,
+     "of the computations that it calls; n/a: there is nothing to open"},
+    {"opened", "Open", "", REPORT_COL_BOOL, false, "what is inside is among these nodes"},
+    {"fusion_kind", "Fusion kind", "", REPORT_COL_TEXT, false, ""},
+    {"layout_inside", "Changes a layout inside", "", REPORT_COL_TEXT, false,
+     "the op of the fusion that does, the largest"},
 };
-static const struct report_column match_columns[] = {OP_COLUMNS};
-static const struct report_column edge_columns[] = {
-    {"from", "From", "", REPORT_COL_OP, false, "op whose result is used"},
-    {"to", "To", "", REPORT_COL_OP, false, "op that uses it"},
-    {"program_id", "Program", "", REPORT_COL_TEXT, false, ""},
-    {"kind", "Kind", "", REPORT_COL_TEXT, false, "operand, or control: it only has to wait"},
-    {"shape", "Shape", "", REPORT_COL_TEXT, false, "of what is handed over"},
-    {"layout_changes", "Layout changes", "", REPORT_COL_BOOL, false,
-     "the user is a copy or transpose to another layout"},
-};
-
-static struct report_cell text_or_none(struct xp_span s)
-{
-    return s.n ? report_of_text(s) : report_none();
-}
-
-static void op_cells(const struct view *v, const struct op *o, struct report_cell *c)
-{
-    c[0] = report_of_text(o->name);
-    c[1] = v->program ? report_of_id(v->program) : report_none();
-    c[2] = text_or_none(o->opcode);
-    c[3] = o->self_ps ? report_of_u64(o->self_ps) : report_none();
-    c[4] = text_or_none(o->shape);
-    c[5] = text_or_none(o->comp);
-    c[6] = text_or_none(o->framework);
-}
 
 static void node_row(void *ctx, uint64_t i, struct report_cell *c)
 {
     const struct view *v = ctx;
-    op_cells(v, &v->nodes[i], c);
-    c[OP_CELLS] = report_of_u64(v->nodes[i].distance);
-    c[OP_CELLS + 1] = report_of_u64(v->nodes[i].more_operands);
-    c[OP_CELLS + 2] = report_of_u64(v->nodes[i].more_users);
+    const struct node *n = &v->nodes[i];
+    graph_op_cells(&v->ops[i], v->program, c);
+    c += GRAPH_OP_CELLS;
+    c[0] = report_of_u64(n->distance);
+    c[1] = report_of_u64(n->more_operands);
+    c[2] = report_of_u64(n->more_users);
+    c[3] = n->within ? report_of_text(v->ops[n->within - 1].name) : report_none();
+    c[4] = n->within ? report_of_u64(n->within - 1) : report_none();
+    c[5] = n->inner ? report_of_u64(n->inner) : report_none();
+    c[6] = report_of_bool(n->opened);
+    c[7] = graph_text(n->kind);
+    c[8] = graph_text(n->mover);
 }
 
 static void match_row(void *ctx, uint64_t i, struct report_cell *c)
 {
     const struct view *v = ctx;
-    op_cells(v, &v->matches[i], c);
+    graph_op_cells(&v->matches[i], v->program, c);
 }
 
 static void path_row(void *ctx, uint64_t i, struct report_cell *c)
 {
     const struct view *v = ctx;
-    op_cells(v, &v->path[i], c);
+    graph_op_cells(&v->path[i], v->program, c);
 }
 
-static void edge_row(void *ctx, uint64_t i, struct report_cell *c)
+static void ops_table(struct report *r, struct view *v, const char *id, const char *title,
+                      uint64_t n, void (*row)(void *, uint64_t, struct report_cell *))
 {
-    const struct view *v = ctx;
-    const struct op *from = &v->nodes[v->links[i].from], *to = &v->nodes[v->links[i].to];
-    bool moves = xp_span_eq(to->opcode, XP_SPAN_LIT("copy")) ||
-                 xp_span_eq(to->opcode, XP_SPAN_LIT("transpose"));
-    c[0] = report_of_text(from->name);
-    c[1] = report_of_text(to->name);
-    c[2] = v->program ? report_of_id(v->program) : report_none();
-    c[3] = report_of_text(v->links[i].kind == CONTROL ? XP_SPAN_LIT("control")
-                                                      : XP_SPAN_LIT("operand"));
-    c[4] = text_or_none(from->shape);
-    c[5] = report_of_bool(moves && !xp_span_eq(from->shape, to->shape));
+    report_table(r, &(struct report_rows){.id = id,
+                                          .title = title,
+                                          .columns = graph_op_columns,
+                                          .ncolumns = GRAPH_OP_CELLS,
+                                          .n = n,
+                                          .row = row,
+                                          .ctx = v});
 }
 
-#define ROWS(name, heading, cols, count, fn)                                                       \
-    report_table(r, &(struct report_rows){.id = (name),                                            \
-                                          .title = (heading),                                      \
-                                          .columns = (cols),                                       \
-                                          .ncolumns = sizeof(cols) / sizeof *(cols),               \
-                                          .n = (count),                                            \
-                                          .row = (fn),                                             \
-                                          .ctx = v})
+static void nodes_table(struct report *r, struct view *v)
+{
+    struct report_column columns[GRAPH_OP_CELLS + NODE_CELLS];
+    memcpy(columns, graph_op_columns, sizeof graph_op_columns);
+    memcpy(columns + GRAPH_OP_CELLS, own_columns, sizeof own_columns);
+    report_table(r, &(struct report_rows){.id = "nodes",
+                                          .title = "Ops",
+                                          .columns = columns,
+                                          .ncolumns = GRAPH_OP_CELLS + NODE_CELLS,
+                                          .n = v->nnodes,
+                                          .row = node_row,
+                                          .ctx = v});
+}
+
+/* Which graph it is, and why there is no other. */
+static void write_type(struct report *r, const struct view *v, const struct tool_args *args)
+{
+    struct xp_span type = {0};
+    report_string(
+        r, "graph_type", v->scheduled ? XP_SPAN_LIT("optimized") : XP_SPAN_LIT("as given"),
+        v->scheduled ? "the module after all of XLA's passes, with its schedule"
+                     : "the module has no schedule: not all of XLA's passes went over it");
+    report_na(r, "original_graph", ORIGINAL_NONE);
+    if (tool_arg(args, "graph_type", &type) && xp_span_eq(type, XP_SPAN_LIT("original_hlo")))
+        report_note(r, REPORT_WARNING, "no_original", "The original graph: " ORIGINAL_NONE ".");
+}
 
 static void write_view(struct report *r, struct view *v, const struct report_module *of,
                        const struct tool_args *args)
@@ -599,8 +483,8 @@ static void write_view(struct report *r, struct view *v, const struct report_mod
         more += v->nodes[i].more_operands + v->nodes[i].more_users;
     if (v->nnodes)
         report_verdict(r, "%.*s in %.*s: %zu ops around it, %llu more edges lead on.",
-                       (int)(v->nodes[0].name.n < 100 ? v->nodes[0].name.n : 100),
-                       (const char *)v->nodes[0].name.p, (int)(of->name.n < 100 ? of->name.n : 100),
+                       (int)(v->ops[0].name.n < 100 ? v->ops[0].name.n : 100),
+                       (const char *)v->ops[0].name.p, (int)(of->name.n < 100 ? of->name.n : 100),
                        (const char *)of->name.p, v->nnodes - 1, (unsigned long long)more);
     else if (asked.n)
         report_note(r, REPORT_WARNING, "no_such_op", "No op of %.*s has a name like that.",
@@ -609,11 +493,15 @@ static void write_view(struct report *r, struct view *v, const struct report_mod
         report_note(r, REPORT_INFO, "several_match",
                     "%llu ops match; shown is the one that matches best or took longest.",
                     (unsigned long long)v->total_matches);
-    ROWS("nodes", "Ops", node_columns, v->nnodes, node_row);
-    ROWS("edges", "Edges", edge_columns, v->nlinks, edge_row);
-    ROWS("matches", asked.n ? "Ops that match" : "Ops that took longest", match_columns,
-         v->nmatches, match_row);
-    ROWS("path", "Ops that it is part of", match_columns, v->npath, path_row);
+    write_type(r, v, args);
+    nodes_table(r, v);
+    graph_edges_table(r, v->edges, v->ops, v->program);
+    graph_layouts_write(r, v->layouts, v->program);
+    graph_facts_table(r, v->facts, v->program);
+    ops_table(r, v, "matches", asked.n ? "Ops that match" : "Ops that took longest", v->nmatches,
+              match_row);
+    ops_table(r, v, "path", "Ops that it is part of", v->npath, path_row);
+    graph_ops_table(r, v->all, v->program);
     if (v->text.n)
         report_text(r, v->text);
 }

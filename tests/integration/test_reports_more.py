@@ -233,8 +233,43 @@ def test_a_graph_grows_where_it_is_asked_to_and_says_what_an_op_is_part_of(serve
     assert all(n['distance'] <= 2 for n in rows(grown, 'nodes'))
     path = rows(doc, 'path')  # the slowest op is in the body of a loop
     assert path[-1]['opcode'] == 'while' and path[-1]['computation'] != rows(doc, 'nodes')[0]['computation']
-    few = report(served, 'train_v5e', 'graph_viewer', radius=1, nodes=3, expand=more['op'])
-    assert len(rows(few, 'nodes')) == 3
+    assert len(rows(report(served, 'train_v5e', 'graph_viewer', radius=1, nodes=3), 'nodes')) == 3
+    # what is asked for beyond that comes on top: 40 ops each time, and never more than 400
+    few = report(served, 'train_v5e', 'graph_viewer', radius=1, nodes=3, expand=rows(doc, 'nodes')[0]['op'])
+    assert {n['op'] for n in rows(few, 'nodes')} == {n['op'] for n in rows(doc, 'nodes')}
+
+
+@needs_data
+def test_where_layouts_change_is_what_was_planted(served):
+    t = truth('wasteful_v5e')
+    doc = report(served, 'wasteful_v5e', 'graph_viewer')
+    moves = {m['op']: m for m in rows(doc, 'layouts')}
+    planted = [x for kind in ('layout_change_copies', 'standalone_reshapes') for x in t['inefficient_ops'][kind]['top']]
+    assert {op for op, m in moves.items() if m['changes'] != 'memory'} == {x['op'] for x in planted}
+    for x in planted:
+        m = moves[x['op']]
+        assert (m['from'], m['to'], m['bytes']) == (x['operand'], x['result'], x['bytes'])
+        assert 'order' in m['changes'] if m['opcode'] == 'copy' else m['changes'] == 'dimensions'
+    assert {m['op'] for m in rows(doc, 'layouts')[:5]} == {x['op'] for x in planted}  # they take time for nothing else
+    assert 'argument t.1 of the program' in moves['reshape.9']['reason']
+    figures = metrics(doc)
+    assert figures['layout_changes'] == len(planted)
+    assert figures['layout_change_fraction'] * 100 == pytest.approx(sum(x['percent_of_op_time'] for x in planted), abs=0.01)
+    edge = next(e for e in rows(report(served, 'wasteful_v5e', 'graph_viewer', node_name='copy.6', radius=1), 'edges') if e['to'] == 'copy.6')
+    assert (edge['changes'], edge['from_layout'], edge['to_layout']) == ('order, memory', '{1,2,0:T(8,128)(2,1)S(1)}', '{2,1,0:T(8,128)(2,1)}')
+
+
+@needs_data
+def test_a_real_fusion_opens_with_the_fusions_in_it(served):
+    doc = report(served, 'wasteful_v5e', 'graph_viewer', radius=1, inside='fusion.1,fusion')
+    nodes = rows(doc, 'nodes')
+    inside = {n['op']: n['inside'] for n in nodes if n['inside']}
+    assert inside['convolution.1'] == 'fusion' and inside['bitcast'] == 'fusion.1'
+    assert all(nodes[n['inside_node']]['op'] == n['inside'] for n in nodes if n['inside'])
+    tied = {(e['from'], e['to']) for e in rows(doc, 'edges') if e['kind'] == 'parameter'}
+    assert {('x.1', 'param_0.6'), ('w.1', 'param_1.8'), ('param_0.6', 'bitcast_input')} == tied
+    open_all = report(served, 'train_v5e', 'graph_viewer', merge_fusion='false')
+    assert len(rows(open_all, 'nodes')) <= 400 and any(n['opened'] for n in rows(open_all, 'nodes'))
 
 
 @pytest.mark.skipif(not os.path.exists(PALLAS), reason='no profile at %s (set SHARED_DIR)' % PALLAS)

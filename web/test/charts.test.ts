@@ -5,6 +5,7 @@ import { seriesColours } from "../src/charts/colours";
 import { byOffset, bySize, type Buffer } from "../src/model/lifetimes";
 import { matrixOf, measuresOf, pivot, rowOrder } from "../src/model/matrix";
 import { layered } from "../src/charts/layered";
+import { nested } from "../src/charts/nested";
 import { linearAxis, logAxis, niceStep, thin } from "../src/charts/scale";
 import { familyOf, icicle, matching, visibleRows } from "../src/model/treemodel";
 import { number } from "../src/model/units";
@@ -61,6 +62,30 @@ test("operands stand above their users, a cycle ends, and nothing overlaps", () 
   expect(layered([], 40, []).width).toBe(0);
 });
 
+test("what is inside of an op lies in it, in layers of its own, and what is around keeps clear", () => {
+  // 0 -> 1 (open: 2 -> 3, 3 open: 4) -> 5, and 0 is called 2 inside of 1
+  const within = [-1, -1, 1, 1, 3, -1];
+  const edges = [{ from: 0, to: 1 }, { from: 0, to: 2 }, { from: 2, to: 3 }, { from: 2, to: 4 }, { from: 1, to: 5 }];
+  const p = nested([100, 100, 120, 130, 140, 100], 40, within, edges);
+  const inside = (i: number, c: number): boolean =>
+    p.x[i]! - p.w[i]! / 2 >= p.x[c]! - p.w[c]! / 2 && p.x[i]! + p.w[i]! / 2 <= p.x[c]! + p.w[c]! / 2 && p.y[i]! > p.y[c]! && p.y[i]! + p.h[i]! < p.y[c]! + p.h[c]!;
+  expect([inside(2, 1), inside(3, 1), inside(4, 3), inside(4, 1)]).toEqual([true, true, true, true]);
+  expect(p.y[0]! + p.h[0]!).toBeLessThan(p.y[1]!);
+  expect(p.y[1]! + p.h[1]!).toBeLessThan(p.y[5]!);
+  expect(p.y[2]! + p.h[2]!).toBeLessThan(p.y[3]!);
+  for (let i = 0; i < within.length; i++) expect(p.x[i]! + p.w[i]! / 2 <= p.width && p.y[i]! + p.h[i]! <= p.height).toBe(true);
+  // What holds itself, or each other, is drawn all the same.
+  expect(nested([10, 10], 10, [1, 0], [{ from: 0, to: 1 }]).x.every(Number.isFinite)).toBe(true);
+});
+
+test("the most that is ever drawn is laid out at once", () => {
+  const n = 400;
+  const within = Array.from({ length: n }, (_, i) => (i > 100 ? i % 20 : -1));
+  const edges = Array.from({ length: 10_000 }, (_, i) => ({ from: (i * 7) % n, to: (i * 13 + 1) % n }));
+  const p = nested(new Array<number>(n).fill(100), 46, within, edges);
+  expect(p.x.every(Number.isFinite) && p.y.every(Number.isFinite)).toBe(true);
+});
+
 const tree: Tree = {
   id: "t", columns: [{ id: "self_time", label: "", unit: "ps", type: "number" }], total_nodes: 5,
   nodes: [{ parent: -1, name: "all", values: [100] }, { parent: 0, name: "fusion", values: [60] }, { parent: 0, name: "copy", values: [40] },
@@ -90,12 +115,15 @@ test("a tree of a hundred thousand levels is no problem", () => {
 });
 
 test("a graph in Graphviz's language keeps hostile names as text", () => {
-  const nodes = [{ label: 'a"];evil[label="', opcode: "add", shape: "f32[8]", share: 0.25 }, { label: "b\\\nc", opcode: "", shape: "", share: NaN }];
-  const text = toDot('x"', nodes, [{ from: 0, to: 1, layout: true }]);
+  const nodes = [
+    { id: 'a"];evil[label="', opcode: "add", shape: "f32[8]", share: 0.25, within: -1, opened: true }, { id: "b\\\nc", opcode: "", shape: "", share: NaN, within: 0, opened: false, mark: "added" as const },
+  ];
+  const text = toDot('x"', nodes, [{ from: 0, to: 1, kind: "operand", changes: "order", fromLayout: "{1,0}", toLayout: '{0,1}"' }]);
   expect(text).toContain('digraph "x\\"" {');
   expect(text).toContain('n0 [label="a\\"];evil[label=\\"", tooltip="add, f32[8], 25.00 % of the time"];');
-  expect(text).toContain('n1 [label="b\\\\ c", tooltip=""];');
-  expect(text).toContain("n0 -> n1 [style=dashed];");
+  expect(text).toContain('n1 [label="+ b\\\\ c", tooltip=""];');
+  expect(text).toContain('subgraph cluster_0 {');
+  expect(text).toContain('n0 -> n1 [style=dashed, label="order: {1,0} \u2192 {0,1}\\""];');
 });
 
 test("buffers stand on each other by size, or in their allocations at their offsets with the gaps between", () => {

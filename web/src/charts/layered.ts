@@ -15,6 +15,7 @@ export interface Placed {
 }
 
 const SWEEPS = 6;
+const MANY = 500; // of nodes; pictures have fewer: what is beyond is drawn fast, not well
 const GAP_X = 18;
 export const GAP_Y = 46;
 
@@ -40,6 +41,10 @@ function layersOf(n: number, edges: readonly Edge[]): number[] {
       if (--indegree[to]! === 0) ready.push(to);
     }
   }
+  // What comes from nowhere stands just above the first that uses it, not at the very top.
+  const first = new Array<boolean>(n).fill(true);
+  for (const e of edges) first[e.to] = false;
+  for (let i = 0; i < n; i++) if (first[i] && out[i]!.length) layer[i] = Math.max(0, out[i]!.reduce((m, to) => Math.min(m, layer[to]!), Infinity) - 1);
   return layer;
 }
 
@@ -50,10 +55,11 @@ const median = (list: number[]): number => {
   return list.length % 2 ? list[half]! : (list[half - 1]! + list[half]!) / 2;
 };
 
-export function layered(widths: readonly number[], nodeHeight: number, edges: readonly Edge[]): Placed {
+/** `heights`: one for all, or each its own; a layer is as high as its highest. */
+export function layered(widths: readonly number[], heights: number | readonly number[], edges: readonly Edge[], gap = GAP_Y): Placed {
   const n = widths.length;
   const layer = layersOf(n, edges);
-  const count = n ? Math.max(...layer) + 1 : 0;
+  const count = n ? layer.reduce((m, l) => Math.max(m, l), 0) + 1 : 0;
   const rows: number[][] = Array.from({ length: count }, () => []);
   for (let i = 0; i < n; i++) rows[layer[i]!]!.push(i);
   const up: number[][] = Array.from({ length: n }, () => []);
@@ -66,7 +72,8 @@ export function layered(widths: readonly number[], nodeHeight: number, edges: re
   const place = new Array<number>(n).fill(0);
   const number = (row: number[]): void => row.forEach((i, k) => (place[i] = k));
   rows.forEach(number);
-  for (let s = 0; s < SWEEPS; s++) {
+  const sweeps = n > MANY || edges.length > 4 * MANY ? 2 : SWEEPS;
+  for (let s = 0; s < sweeps; s++) {
     const forward = s % 2 === 0;
     for (const row of forward ? rows : [...rows].reverse()) {
       const key = new Map(row.map((i) => [i, median((forward ? up : down)[i]!.map((k) => place[k]!))]));
@@ -91,12 +98,17 @@ export function layered(widths: readonly number[], nodeHeight: number, edges: re
       spread(row, x, widths);
     }
   }
-  const left = Math.min(0, ...x.map((v, i) => v - widths[i]! / 2));
-  for (let i = 0; i < n; i++) x[i]! -= left;
-  return {
-    x, y: layer.map((l) => l * (nodeHeight + GAP_Y)), layer,
-    width: n ? Math.max(...x.map((v, i) => v + widths[i]! / 2)) : 0, height: count * (nodeHeight + GAP_Y) - (count ? GAP_Y : 0),
-  };
+  let left = 0;
+  let right = 0;
+  for (let i = 0; i < n; i++) left = Math.min(left, x[i]! - widths[i]! / 2);
+  for (let i = 0; i < n; i++) right = Math.max(right, (x[i]! -= left) + widths[i]! / 2);
+  const tops: number[] = [];
+  let height = 0;
+  for (const row of rows) {
+    tops.push(height);
+    height += row.reduce((m, i) => Math.max(m, typeof heights === "number" ? heights : heights[i]!), 0) + gap;
+  }
+  return { x, y: layer.map((l) => tops[l]!), layer, width: right, height: count ? height - gap : 0 };
 }
 
 /** Keeps the order and takes the overlaps out, moving as little as it can: pushed right, then back. */

@@ -134,9 +134,15 @@ function byKey(ops: readonly Op[], key: Key): Map<string, Op[]> {
 /** Of several alike, those of the same name first, then in the order of their names. */
 function pairUp(as: Op[], bs: Op[], match: Match, out: Pair[], used: Set<Op>): void {
   const free = new Set(bs);
+  const named = new Map<string, Op[]>(); // the first last
+  for (let i = bs.length - 1; i >= 0; i--) {
+    const list = named.get(bs[i]!.name);
+    if (list) list.push(bs[i]!);
+    else named.set(bs[i]!.name, [bs[i]!]);
+  }
   const rest: Op[] = [];
   for (const a of as) {
-    const twin = bs.find((b) => free.has(b) && b.name === a.name);
+    const twin = named.get(a.name)?.pop();
     if (twin) {
       free.delete(twin);
       used.add(a).add(twin);
@@ -145,15 +151,30 @@ function pairUp(as: Op[], bs: Op[], match: Match, out: Pair[], used: Set<Op>): v
       rest.push(a);
     }
   }
-  const order = (x: Op, y: Op): number => (natural(x.name) < natural(y.name) ? -1 : 1);
-  const left = [...free].sort(order);
-  rest.sort(order).slice(0, left.length).forEach((a, i) => {
+  const left = ordered([...free]);
+  ordered(rest).slice(0, left.length).forEach((a, i) => {
     used.add(a).add(left[i]!);
     out.push({ a, b: left[i]!, match });
   });
 }
 
+/** By name; numbers in it as numbers. */
+function ordered(ops: Op[]): Op[] {
+  if (ops.length < 2) return ops;
+  const keys = new Map(ops.map((o) => [o, natural(o.name)]));
+  return ops.sort((x, y) => (keys.get(x)! < keys.get(y)! ? -1 : keys.get(x)! > keys.get(y)! ? 1 : 0));
+}
+
 export function matchOps(a: readonly Op[], b: readonly Op[]): Pair[] {
+  const steps = matchInSteps(a, b);
+  for (;;) {
+    const at = steps.next();
+    if (at.done) return at.value;
+  }
+}
+
+/** The same, a pass at a time: between them a page may go on. */
+export function* matchInSteps(a: readonly Op[], b: readonly Op[]): Generator<void, Pair[]> {
   const out: Pair[] = [];
   const used = new Set<Op>();
   for (const { key, match } of PASSES) {
@@ -162,6 +183,7 @@ export function matchOps(a: readonly Op[], b: readonly Op[]): Pair[] {
       const others = bs.get(k);
       if (others) pairUp(list, others, match, out, used);
     }
+    yield;
   }
   for (const o of a) if (!used.has(o)) out.push({ a: o, b: null, match: "removed" });
   for (const o of b) if (!used.has(o)) out.push({ a: null, b: o, match: "added" });

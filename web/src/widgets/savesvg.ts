@@ -1,9 +1,10 @@
 // A drawing as a file of its own: what style sheets say of it is written into it.
 import { save } from "./save";
 
-const LOOKS = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "font-family", "font-size", "font-weight", "text-anchor", "opacity"] as const;
+const LOOKS = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "font-family", "font-size", "font-weight", "text-anchor", "opacity", "paint-order"] as const;
 
-function textOf(svg: SVGSVGElement, background: string): string {
+/** Of itself; `background` is its sheet's colour. */
+export function svgText(svg: SVGSVGElement, background: string): string {
   const copy = svg.cloneNode(true) as SVGSVGElement;
   const from = svg.querySelectorAll("*");
   copy.querySelectorAll("*").forEach((e, i) => {
@@ -24,13 +25,13 @@ function textOf(svg: SVGSVGElement, background: string): string {
 }
 
 export function saveSvg(name: string, svg: SVGSVGElement, background: string): void {
-  save(`${name}.svg`, "image/svg+xml", textOf(svg, background));
+  save(`${name}.svg`, "image/svg+xml", svgText(svg, background));
 }
 
 /** Two points of the picture for each of the drawing. */
 export async function savePng(name: string, svg: SVGSVGElement, background: string): Promise<void> {
   const picture = new Image();
-  picture.src = `data:image/svg+xml,${encodeURIComponent(textOf(svg, background))}`;
+  picture.src = `data:image/svg+xml,${encodeURIComponent(svgText(svg, background))}`;
   await picture.decode();
   const canvas = document.createElement("canvas");
   canvas.width = 2 * svg.clientWidth;

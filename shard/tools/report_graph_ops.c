@@ -1,0 +1,114 @@
+#include "shard/tools/report_graph.h"
+
+/* All ops of a module, in its order: what another module is compared with, op by op. */
+
+#define OPS_MAX 100000
+#define OPERANDS_MAX 100 /* numbers of rows, of each op */
+
+struct row_op {
+    struct graph_op op;
+    struct xp_span kind, operands;
+    uint64_t noperands, nusers, inner;
+};
+
+struct graph_ops {
+    bool asked;
+    uint64_t total;
+    struct row_op *v;
+    size_t n;
+    uint64_t program;
+};
+
+void graph_put_ops(struct facts_out *f, const struct graph *g, const struct tool_args *args)
+{
+    struct xp_span asked = {0};
+    struct xp_buf b;
+    bool all = tool_arg(args, "ops", &asked) && xp_span_eq(asked, XP_SPAN_LIT("1"));
+    uint32_t n = !all ? 0 : g->m->ninstrs < OPS_MAX ? g->m->ninstrs : OPS_MAX;
+    facts_u64(f, all);
+    facts_u64(f, g->m->ninstrs);
+    facts_u64(f, n);
+    xp_buf_init(&b, 4096);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct hlo_instr *in = &g->m->instrs[i];
+        struct xp_span kind = {0};
+        hlo_get_span(in->raw, HLO_F_FUSION_KIND, &kind);
+        graph_put_op(f, g, i);
+        facts_text(f, kind);
+        b.n = 0;
+        for (uint32_t k = 0; k < in->operands.n && k < OPERANDS_MAX; k++)
+            xp_buf_fmt(&b, k ? " %u" : "%u", g->m->refs[in->operands.at + k]);
+        facts_text(f, xp_buf_all(&b));
+        facts_u64(f, in->operands.n);
+        facts_u64(f, in->users.n);
+        facts_u64(f, graph_inner(g, in));
+    }
+    xp_buf_fini(&b);
+}
+
+struct graph_ops *graph_get_ops(struct facts *f, struct xp_arena *a)
+{
+    struct graph_ops *v = xp_arena_zalloc(a, sizeof *v);
+    if (!v)
+        return NULL;
+    v->asked = facts_get_u64(f) != 0;
+    v->total = facts_get_u64(f);
+    v->n = facts_get_count(f);
+    v->v = xp_arena_zalloc(a, (v->n + 1) * sizeof *v->v);
+    for (size_t i = 0; v->v && i < v->n; i++) {
+        struct row_op *o = &v->v[i];
+        graph_get_op(f, &o->op);
+        o->kind = facts_get_text(f);
+        o->operands = facts_get_text(f);
+        o->noperands = facts_get_u64(f);
+        o->nusers = facts_get_u64(f);
+        o->inner = facts_get_u64(f);
+    }
+    return v->v ? v : NULL;
+}
+
+#define OWN_CELLS 5
+static const struct report_column own[OWN_CELLS] = {
+    {"fusion_kind", "Fusion kind", "", REPORT_COL_TEXT, false, ""},
+    {"operand_rows", "Operands", "", REPORT_COL_TEXT, false,
+     "rows of the first hundred, from 0 in the module's order"},
+    {"operands", "Number of operands", "count", REPORT_COL_NUMBER, false, ""},
+    {"users", "Number of users", "count", REPORT_COL_NUMBER, false, ""},
+    {"inner_ops", "Ops inside", "count", REPORT_COL_NUMBER, false,
+     "of the computations that it calls; n/a: there is nothing to open"},
+};
+
+static void row(void *ctx, uint64_t i, struct report_cell *c)
+{
+    const struct graph_ops *v = ctx;
+    const struct row_op *o = &v->v[i];
+    graph_op_cells(&o->op, v->program, c);
+    c += GRAPH_OP_CELLS;
+    c[0] = graph_text(o->kind);
+    c[1] = graph_text(o->operands);
+    c[2] = report_of_u64(o->noperands);
+    c[3] = report_of_u64(o->nusers);
+    c[4] = o->inner ? report_of_u64(o->inner) : report_none();
+}
+
+void graph_ops_table(struct report *r, const struct graph_ops *v, uint64_t program)
+{
+    struct report_column columns[GRAPH_OP_CELLS + OWN_CELLS];
+    struct graph_ops all = *v;
+    if (!v->asked)
+        return;
+    all.program = program;
+    memcpy(columns, graph_op_columns, sizeof graph_op_columns);
+    memcpy(columns + GRAPH_OP_CELLS, own, sizeof own);
+    if (v->total > v->n)
+        report_note(r, REPORT_WARNING, "ops_cut",
+                    "Of %llu ops of the module the first %zu are listed.",
+                    (unsigned long long)v->total, v->n);
+    report_table(r, &(struct report_rows){.id = "ops",
+                                          .title = "All ops of the module",
+                                          .columns = columns,
+                                          .ncolumns = GRAPH_OP_CELLS + OWN_CELLS,
+                                          .n = all.n,
+                                          .row = row,
+                                          .ctx = &all});
+}
