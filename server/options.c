@@ -150,7 +150,8 @@ static void print_help(void)
         snprintf(left, sizeof left, "--%s %s", table[i].name, table[i].value ? table[i].value : "");
         printf("  %-24s %s\n", left, table[i].help);
     }
-    printf("\nProfiles are looked for in DIR/plugins/profile/<run>/<host>.xplane.pb (or .pb.gz),\n"
+    printf("\nProfiles are looked for in DIR/plugins/profile/<run>/<host>.xplane.pb (or .pb.gz, "
+           ".riegeli),\n"
            "in nested experiments, and in DIR/<run>/. Nothing is ever written there but captures "
            "(--target).\n");
 }
