@@ -7,6 +7,7 @@ import signal
 import pytest
 
 import daemon
+import riegeli
 
 LIMIT = 3_000_000
 PIECE = 1 << 20
@@ -68,7 +69,14 @@ def kept(server):
     return [f for _, _, files in os.walk(server.temporary) for f in files]
 
 
-@pytest.mark.parametrize('name, pack', [('host-0.xplane.pb', bytes), ('host-0.xplane.pb.gz', gzip.compress)])
+def records(body):
+    w = riegeli.Writer()
+    w.records([body])
+    return bytes(w.bytes)
+
+
+@pytest.mark.parametrize('name, pack', [('host-0.xplane.pb', bytes), ('host-0.xplane.pb.gz', gzip.compress),
+                                        ('host-0.xplane.riegeli', records)])
 def test_an_upload_answers_as_the_same_file_in_the_log_directory(server, profile, name, pack):
     before = sorted(str(p) for p in server.root.rglob('*'))
     done = bring(server, name, pack(profile))

@@ -21,7 +21,7 @@ export function OpenFile() {
   return (
     <button
       type="button" class="button open-file" onClick={chooseFile}
-      title="Upload a profile from this machine: <host>.xplane.pb or .xplane.pb.gz. It is kept for a while, and only who gets its address sees it"
+      title="Upload a profile from this machine: <host>.xplane.pb, .xplane.pb.gz or .xplane.riegeli. It is kept for a while, and only who gets its address sees it"
     >
       <Icon name="upload" /> Open a file
     </button>
@@ -84,7 +84,7 @@ export function Uploads() {
   return (
     <>
       <input
-        id="file-to-open" type="file" class="unseen" tabIndex={-1} aria-hidden="true" aria-label="A profile from this machine" accept=".pb,.gz"
+        id="file-to-open" type="file" class="unseen" tabIndex={-1} aria-hidden="true" aria-label="A profile from this machine" accept=".pb,.gz,.riegeli"
         onChange={(e) => {
           void takeFiles([...(e.currentTarget.files ?? [])]);
           e.currentTarget.value = ""; // the same file may be chosen again
@@ -93,7 +93,7 @@ export function Uploads() {
       {over && (
         <div class="drop-here" role="status">
           <p><Icon name="upload" /> <b>Drop it to open it</b></p>
-          <p><code>&lt;host&gt;.xplane.pb</code> or <code>.xplane.pb.gz</code></p>
+          <p><code>&lt;host&gt;.xplane.pb</code>, <code>.xplane.pb.gz</code> or <code>.xplane.riegeli</code></p>
         </div>
       )}
       {going.value.length > 0 && <ul class="uploads" role="region" aria-label="Uploads">{going.value.map((g) => <GoingLine key={g.id} g={g} />)}</ul>}
