@@ -8,7 +8,7 @@
 
 #define MS UINT64_C(1000000)
 #define REQUEST_MAX ((size_t)1 << 18)
-#define HELLO_MS 5000
+#define HELLO_MS 4000
 #define TERMINATE_MS 5000
 #define LEAD_MS 500 /* between the calls and the window, so that all targets begin together */
 #define ATTEMPTS_MAX 4

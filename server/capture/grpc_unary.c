@@ -7,8 +7,8 @@
 #include "server/capture/grpc_frame.h"
 
 #define REQUEST_MAX ((size_t)1 << 20)
-#define CONNECT_MS 5000
-#define GRACE_MS 2000 /* the other side ends it first, and says so */
+#define CONNECT_MS 4000
+#define GRACE_MS 1000 /* the other side ends it first, and says so */
 
 struct grpc_call {
     _Atomic int refs; /* whoever starts it, and the call itself until it is done */
