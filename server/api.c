@@ -1,4 +1,5 @@
 #include "server/api.h"
+#include "server/download.h"
 #include "server/metrics.h"
 #include "server/runs_query.h"
 #include "server/uploads.h"
@@ -398,6 +399,19 @@ void api_host(struct ask *ask)
     }
     struct shard_object o = {ask->run->store, h->key, h->name, h->generation, h->size, h->gz};
     ask_shard(ask, &o, 1);
+}
+
+void api_file(struct ask *ask)
+{
+    struct xp_error err = {0};
+
+    if (!take_run(ask, NULL))
+        return;
+    const struct run_host *h = pick_host(ask, &err);
+    if (h && download_start(ask->app->workers, ask->ex, ask->run, h, &err) == XP_OK)
+        ask_handed_over(ask);
+    else
+        ask_problem(ask, &err);
 }
 
 /* --- reports --- */

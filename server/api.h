@@ -10,6 +10,7 @@ void api_projects(struct ask *ask);
 void api_runs(struct ask *ask);
 void api_run(struct ask *ask);
 void api_events(struct ask *ask);
+void api_file(struct ask *ask);   /* a host's file, as a download */
 void api_host(struct ask *ask);   /* whatever asks the shard about one host */
 void api_report(struct ask *ask); /* a tool's report, of any hosts */
 void api_status(struct ask *ask);

@@ -120,7 +120,7 @@ bool links_admit(struct links *l, struct http_exchange *ex, const struct project
             judge(l, p, &one, &gone, NULL) != XP_OK || !reaches(&one, who))
             continue;
         /* Several links may be open: the one of this run is meant. */
-        if (!found || xp_span_eq(xp_span_str(one.run), run))
+        if (!found || run_same_name(xp_span_str(one.run), run))
             *c = one;
         found = true;
     }
@@ -136,6 +136,11 @@ static bool is_one_of(const char *path, const char *const *v)
     return false;
 }
 
+static bool is_same(const char *name, struct xp_span a, struct xp_span b)
+{
+    return strcmp(name, "run") == 0 ? run_same_name(a, b) : xp_span_eq(a, b);
+}
+
 /* Each value of the parameter, and there is one. */
 static bool always(struct xp_span query, const char *name, const char *value)
 {
@@ -147,7 +152,7 @@ static bool always(struct xp_span query, const char *name, const char *value)
     while (http_query_next(&query, &n, &v))
         if (xp_span_eq(xp_buf_all(&n), xp_span_str(name))) {
             any = true;
-            all &= xp_span_eq(xp_buf_all(&v), xp_span_str(value));
+            all &= is_same(name, xp_buf_all(&v), xp_span_str(value));
         }
     all &= !n.failed && !v.failed;
     xp_buf_fini(&n);
@@ -170,7 +175,9 @@ bool links_cover(const struct link_claims *c, const struct route *route, bool co
         return true;
     if (is_one_of(route->path, timeline))
         return all || strcmp(c->tool, "trace") == 0;
-    return is_one_of(route->path, reports) && (all || always(query, "tool", c->tool));
+    /* Every page says how much of the run it is from. */
+    return is_one_of(route->path, reports) &&
+           (all || always(query, "tool", c->tool) || always(query, "tool", "coverage"));
 }
 
 /* --- opening one --- */
@@ -411,6 +418,7 @@ static enum xp_status read_claims(const json_t *o, const struct project *p, stru
         !always(xp_span_of(query + 1, view.n - (size_t)(query + 1 - view.p)), "run", c->run))
         return xp_fail(err, XP_BAD_REQUEST, 0,
                        "\"view\" is a page of the run, such as trace?run=..., that names it");
+    run_canonical_name(c->run);
     enum xp_status status = read_audience(o, c, err);
     return status == XP_OK ? read_expiry(o, p, c, err) : status;
 }
@@ -495,6 +503,8 @@ static bool arg_text(const struct ask *ask, const char *name, char *to, size_t s
         return false;
     memcpy(to, v.p, v.n);
     to[v.n] = 0;
+    if (strcmp(name, "run") == 0)
+        run_canonical_name(to);
     return true;
 }
 

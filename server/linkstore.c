@@ -184,7 +184,7 @@ static enum xp_status run_key(char out[2 * PART_MAX], const char *project, struc
 static bool shows_run(const char *name, const char *run)
 {
     struct xp_span rest = xp_span_str(name), one = xp_span_str(run);
-    bool found = xp_span_eq(rest, one);
+    bool found = run_same_name(rest, one);
     while (!found && rest.p)
         found = xp_span_eq(run_next_part(&rest), one);
     return found;

@@ -97,6 +97,16 @@ static void role_free(struct role *role)
     shard_role_free(role->shard);
 }
 
+/* Puts the option whose file it is about before the sentence. */
+static void blame_tls(const struct options *o, struct xp_error *err)
+{
+    bool pair = strstr(err->text, "does not belong") != NULL;
+    if (o->tls_cert && !pair && strstr(err->text, o->tls_cert))
+        options_blame("tls-cert", err->status, err);
+    else if (o->tls_key && strstr(err->text, o->tls_key))
+        options_blame("tls-key", err->status, err);
+}
+
 static const char *const role_names[] = {"all", "frontend", "shard"};
 
 static enum xp_status open_access(const struct options *o, struct access **out,
@@ -179,6 +189,7 @@ static int serve(const struct options *o)
     if (open_access(o, &access, &config, &err) != XP_OK ||
         role_new(o, workers, &role, &config, &err) != XP_OK ||
         http_server_start(&config, &server, &err) != XP_OK) {
+        blame_tls(o, &err);
         rc = fail(&err);
         goto out;
     }

@@ -94,6 +94,10 @@ void run_index_poke(struct run_index *ri);
 #define RUN_JOIN_MS 10000 /* between the first and the last of one moment */
 
 bool run_is_joined(struct xp_span name);
+/* Of the same runs, in whatever order: A//B and B//A. */
+bool run_same_name(struct xp_span a, struct xp_span b);
+/* Puts the parts of a joined one in the order of their bytes, in place. */
+void run_canonical_name(char *name);
 /* Cuts the first part off the name, the whole of one that is not joined; rest->p is NULL after the
  * last. */
 struct xp_span run_next_part(struct xp_span *rest);

@@ -20,6 +20,47 @@ bool run_is_joined(struct xp_span name)
     return run_next_part(&name).p && name.p;
 }
 
+static int compare_parts(const void *a, const void *b)
+{
+    return xp_span_cmp(*(const struct xp_span *)a, *(const struct xp_span *)b);
+}
+
+void run_canonical_name(char *name)
+{
+    struct xp_span parts[RUN_JOIN_MAX], rest = xp_span_str(name);
+    struct xp_buf b;
+    size_t n = 0;
+    while (rest.p && n < RUN_JOIN_MAX)
+        parts[n++] = run_next_part(&rest);
+    if (rest.p || n < 2) /* of more parts than a run has, it is none */
+        return;
+    qsort(parts, n, sizeof *parts, compare_parts);
+    xp_buf_init(&b, SIZE_MAX);
+    for (size_t i = 0; i < n; i++) {
+        xp_buf_str(&b, i ? RUN_JOIN : "");
+        xp_buf_span(&b, parts[i]);
+    }
+    XP_ASSERT(!b.failed && b.n == strlen(name));
+    memcpy(name, b.p, b.n);
+    xp_buf_fini(&b);
+}
+
+bool run_same_name(struct xp_span a, struct xp_span b)
+{
+    if (xp_span_eq(a, b))
+        return true;
+    if (a.n != b.n || !run_is_joined(a) || !run_is_joined(b) || memchr(a.p, 0, a.n) ||
+        memchr(b.p, 0, b.n))
+        return false;
+    char *x = run_span_dup(a), *y = run_span_dup(b);
+    run_canonical_name(x);
+    run_canonical_name(y);
+    bool same = strcmp(x, y) == 0;
+    free(x);
+    free(y);
+    return same;
+}
+
 /* --- whether two belong together --- */
 
 /* The host that both have; NULL: none. */

@@ -418,8 +418,9 @@ static void kind_metric(struct report *r, const struct coverage *c)
            (c->hosts[i].kind == COVERAGE_UNTOLD || c->hosts[i].kind > COVERAGE_SNAPSHOT))
         i++;
     if (i == c->n) {
-        report_na(r, "capture_kind",
-                  "the profile does not hold its options (profile_options of JAX 0.6 or later)");
+        report_na(
+            r, "capture_kind",
+            "the profile does not hold its options (profile_options, which newer profilers write)");
         return;
     }
     if (c->hosts[i].kind == COVERAGE_ON_DEMAND)

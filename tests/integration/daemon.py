@@ -62,6 +62,9 @@ class Daemon:
     def __init__(self, *flags, port=0, env=None, preexec=None, program=None):
         self.lines, self.seen = [], queue.Queue()
         self.scheme = 'https' if '--tls-cert' in flags else 'http'
+        # Tests count loads and wait for states: nothing is looked at by and by unless a test is about that.
+        env = dict(os.environ if env is None else env)
+        env.setdefault('XPROFD_FIGURES_LIMIT', '0')
         self.proc = subprocess.Popen([program or XPROFD, *map(str, flags), '--port', str(port)], stdin=subprocess.DEVNULL,
                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, preexec_fn=preexec)
         self.pid = self.proc.pid

@@ -42,7 +42,7 @@ def test_a_missing_logdir_is_named(tmp_path):
 
 def test_a_missing_certificate_is_named(tmp_path):
     refused('--logdir', tmp_path, '--port', '0', '--tls-cert', tmp_path / 'c.pem', '--tls-key', tmp_path / 'k.pem',
-            word='c.pem')
+            word='--tls-cert: cannot read')
 
 
 def test_a_wrong_path_is_named_with_its_flag(tmp_path):

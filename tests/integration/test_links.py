@@ -234,8 +234,10 @@ def test_link_of_a_joined_run_is_one_of_its_parts(server):
         assert [(x['id'], x['run']) for x in links] == [(old['id'], joined)], run
     assert server.request('DELETE', '/p/open/api/v1/links?run=part-2').status == 204
     assert server.get('/p/open/' + old['url']).status == 410
-    new = made(server, run=joined, view=view)
-    assert server.get('/p/open/' + new['url']).headers['location'] == './' + view
+    turned = 'trace?run=part-2%2F%2Fpart-1'  # the same run, said the other way round
+    new = made(server, run='part-2//part-1', view=turned)
+    assert new['run'] == joined and new['id'] in [x['id'] for x in server.get('/p/open/api/v1/links?run=part-1%2F%2Fpart-2').json()['links']]
+    assert server.get('/p/open/' + new['url']).headers['location'] == './' + turned
     assert server.request('DELETE', '/p/open/api/v1/links?run=part-1&id=' + new['id']).status == 204
     assert server.get('/p/open/' + new['url']).status == 410
 

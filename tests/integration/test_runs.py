@@ -1,6 +1,7 @@
 """Where profiles are found, and how soon; what an empty result says."""
 import os
 import shutil
+import subprocess
 import time
 
 import daemon
@@ -107,3 +108,51 @@ def test_a_run_tells_its_hosts(start, make, tmp_path):
     assert (figures[0]['hosts'], figures[1]['hosts']) == (2, 1) and figures[0]['cores'] == 2 * figures[1]['cores']
     assert d.loaded(both, host='host-1').json() == d.loaded(second, host='host-1').json()
     daemon.sentence(d.api('run', run=both + '//pod'), 400, 'bad_request', 'host-0')
+
+
+def facts(d, **kw):
+    return {r['run']: r['facts'] for r in d.api('runs', **kw).json()['runs']}
+
+
+def test_figures_are_looked_up_by_and_by_kept_and_ordered_by(start, make, tmp_path):
+    root, kept = tmp_path / 'logs', tmp_path / 'kept'
+    kept.mkdir()
+    make('long', '--steps', '9', root=root)
+    make('short', '--steps', '2', root=root)
+    for run, text in (('nothing', b''), ('noise', b'no profile at all')):
+        os.makedirs(daemon.run_dir(root, run))
+        with open(daemon.profile(root, run, 'h'), 'wb') as f:
+            f.write(text)
+    d = start('--logdir', root, '--figures-limit', '64MiB', '--figures-dir', kept)
+    assert d.api('runs').json()['figures_limit'] == 64 << 20
+    known = wait_for(lambda: all(facts(d)[r] for r in ('long', 'short')) and facts(d), 20)
+    report = {m['id']: m['value'] for m in d.api('report', run='long', tool='overview_page').json()['metrics']}
+    assert known['long']['step_time_mean'] == report['step_time_mean'] and known['long']['cores'] == report['cores']
+    assert known['long']['dropped_events'] == 0 and known['long']['why']['peak_memory']
+    states = {r['run']: (r['state'], r['note']) for r in d.api('runs').json()['runs']}
+    assert states['nothing'] == ('unreadable', 'the file is empty') and states['noise'][0] == 'unreadable' and states['noise'][1]
+    assert states['long'] == ('ready', '')
+    order = [r['run'] for r in d.api('runs', sort='-size').json()['runs']]
+    assert order == ['long', 'short', 'noise', 'nothing']
+    by_step = [r['run'] for r in d.api('runs', sort='step').json()['runs']][:2]
+    assert by_step == sorted(by_step, key=lambda r: known[r]['step_time_mean'])
+    one = d.api('runs', sort='-size', limit=1).json()
+    assert d.api('runs', sort='-size', limit=1, page=one['next']).json()['runs'][0]['run'] == 'short'
+    daemon.sentence(d.api('runs', sort='size', page=one['next']), 400, 'bad_request', 'order')
+    daemon.sentence(d.api('runs', sort='colour'), 400, 'bad_request', 'colour')
+    assert set(facts(d, q='size>1kB')) == {'long', 'short'} and set(facts(d, q='state:unreadable')) == {'nothing', 'noise'}
+    got = d.api('file', run='long', host='host-0')
+    with open(daemon.profile(root, 'long', 'host-0'), 'rb') as f:
+        assert got.status == 200 and got.body == f.read()
+    assert got.headers['content-disposition'] == 'attachment; filename="host-0.xplane.pb"; filename*=UTF-8\'\'host-0.xplane.pb'
+    daemon.sentence(d.api('file', run='long', host='../x'), 404, 'not_found')
+    d.stop()
+    again = start('--logdir', root, '--figures-dir', kept)
+    assert facts(again)['long'] == known['long']
+    code, text = daemon_refuses('--logdir', root, '--figures-dir', root)
+    assert code == 2 and '--figures-dir' in text and 'beside profiles' in text
+
+
+def daemon_refuses(*flags):
+    p = subprocess.run([daemon.XPROFD, *map(str, flags), '--port', '0'], capture_output=True, text=True, timeout=20)
+    return p.returncode, p.stderr

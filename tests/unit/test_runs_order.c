@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "server/ask.h"
+#include "server/download.h"
 #include "server/runfacts.h"
 #include "server/runs_query.h"
 #include "tests/unit/tree.h"
@@ -309,6 +310,34 @@ static void what_is_no_report_tells_nothing(void **state)
     run_facts_unref(f);
 }
 
+static void a_joined_run_is_one_whatever_its_order(void **state)
+{
+    (void)state;
+    char name[] = "b//a c//a";
+    run_canonical_name(name);
+    assert_string_equal(name, "a//a c//b");
+    char one[] = "a/b";
+    run_canonical_name(one);
+    assert_string_equal(one, "a/b");
+    assert_true(run_same_name(XP_SPAN_LIT("b//a"), XP_SPAN_LIT("a//b")));
+    assert_false(run_same_name(XP_SPAN_LIT("b//a"), XP_SPAN_LIT("a//c")));
+    assert_false(run_same_name(XP_SPAN_LIT("b//a"), XP_SPAN_LIT("a///b")));
+    assert_true(run_same_name(XP_SPAN_LIT("x"), XP_SPAN_LIT("x")));
+    assert_false(run_same_name(XP_SPAN_LIT("x"), XP_SPAN_LIT("y")));
+}
+
+static void any_name_is_a_name_of_a_download(void **state)
+{
+    (void)state;
+    struct xp_buf b;
+    xp_buf_init(&b, 4096);
+    download_disposition("plugins/profile/r/h\u00e9 \"1\".xplane.pb", &b);
+    xp_buf_byte(&b, 0);
+    assert_string_equal((const char *)b.p, "attachment; filename=\"h___1_.xplane.pb\"; "
+                                           "filename*=UTF-8''h%C3%A9%20%221%22.xplane.pb");
+    xp_buf_fini(&b);
+}
+
 int main(void)
 {
 #define PLACE(f) cmocka_unit_test_setup_teardown(f, place_setup, place_teardown)
@@ -322,6 +351,8 @@ int main(void)
         PLACE(facts_are_of_the_files_they_were_read_from),
         PLACE(facts_are_there_after_a_restart_but_not_of_another_version),
         PLACE(nothing_is_kept_beside_profiles),
+        cmocka_unit_test(a_joined_run_is_one_whatever_its_order),
+        cmocka_unit_test(any_name_is_a_name_of_a_download),
         cmocka_unit_test(what_is_no_report_tells_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
