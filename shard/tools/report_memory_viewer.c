@@ -13,6 +13,18 @@
 #define TEXT_MAX 4096
 #define STACK_MAX 1000 /* bytes; more innermost frames than anybody reads in a table */
 
+struct asked {
+    int64_t space;
+    bool programs, lives;
+};
+
+static enum xp_status asked(const struct tool_args *args, struct asked *ask, struct xp_error *err)
+{
+    XP_TRY(memory_space_asked(args, &ask->space, err));
+    XP_TRY(programs_asked(args, &ask->programs, err));
+    return lifetimes_asked(args, &ask->lives, err);
+}
+
 /* --- a host --- */
 
 static void put_shape(struct facts_out *f, const struct hlo_module *m, uint32_t shape)
@@ -95,13 +107,13 @@ static void put_object(struct facts_out *f, const struct memory_view *v,
     xp_buf_fini(&name);
 }
 
-static enum xp_status put_view(struct facts_out *f, const struct hlo_module *m, int64_t space,
-                               struct xp_arena *a, struct xp_error *err)
+static enum xp_status put_view(struct facts_out *f, const struct hlo_module *m,
+                               const struct asked *ask, struct xp_arena *a, struct xp_error *err)
 {
     struct memory_view v;
     struct xp_error own = {0};
     memory_spaces_put(f, m);
-    enum xp_status st = memory_view_make(m, space, a, &v, &own);
+    enum xp_status st = memory_view_make(m, ask->space, a, &v, &own);
     if (st == XP_BUSY)
         return xp_fail(err, st, 0, "%s", own.text);
     bool known = st == XP_OK && m->nallocations; /* without any nothing is known, which is not 0 */
@@ -121,7 +133,7 @@ static enum xp_status put_view(struct facts_out *f, const struct hlo_module *m, 
     facts_u64(f, v.nobjects);
     for (uint32_t i = 0; i < v.nobjects; i++)
         put_object(f, &v, &v.objects[i]);
-    return XP_OK;
+    return ask->lives ? lifetimes_put(f, &v, a, put_object, err) : XP_OK;
 }
 
 static enum xp_status map(const struct tool_host *host, const struct tool_args *args,
@@ -130,18 +142,16 @@ static enum xp_status map(const struct tool_host *host, const struct tool_args *
     struct report_module of;
     struct hlo_module *m;
     struct facts_out f;
-    int64_t space;
-    bool every;
-    XP_TRY(memory_space_asked(args, &space, err));
-    XP_TRY(programs_asked(args, &every, err));
+    struct asked ask;
+    XP_TRY(asked(args, &ask, err));
     XP_TRY(facts_begin(&f, a, err));
     enum xp_status st = XP_OK;
-    if (every)
-        st = programs_put(&f, host, space, a, err);
+    if (ask.programs)
+        st = programs_put(&f, host, ask.space, a, err);
     if (st == XP_OK)
         st = report_modules_put(&f, host, args, a, &of, &m, err);
     if (st == XP_OK && m)
-        st = put_view(&f, m, space, a, err);
+        st = put_view(&f, m, &ask, a, err);
     if (st == XP_OK)
         return facts_end(&f, host, a, partial, err);
     facts_drop(&f);
@@ -149,6 +159,25 @@ static enum xp_status map(const struct tool_host *host, const struct tool_args *
 }
 
 /* --- the report --- */
+
+static void get_buffer(struct facts *f, struct program_buffer *b)
+{
+    *b = (struct program_buffer){.name = facts_get_text(f)};
+    b->op = facts_get_text(f);
+    b->opcode = facts_get_text(f);
+    b->shape = facts_get_text(f);
+    b->kind = facts_get_text(f);
+    b->source = facts_get_text(f);
+    b->stack = facts_get_text(f);
+    b->bytes = (uint64_t)facts_get_i64(f);
+    b->unpadded = (uint64_t)facts_get_i64(f);
+    b->has_life = facts_get_u64(f) != 0;
+    b->start = facts_get_u64(f);
+    b->limit = facts_get_u64(f);
+    b->placed = facts_get_u64(f) != 0;
+    b->allocation = facts_get_i64(f);
+    b->offset = facts_get_i64(f);
+}
 
 static bool get_view(struct facts *f, struct program_view *v, struct xp_arena *a)
 {
@@ -169,24 +198,8 @@ static bool get_view(struct facts *f, struct program_view *v, struct xp_arena *a
     }
     v->nbuffers = facts_get_count(f);
     v->buffers = xp_arena_alloc(a, (v->nbuffers + 1) * sizeof *v->buffers);
-    for (size_t i = 0; v->buffers && i < v->nbuffers; i++) {
-        struct program_buffer *b = &v->buffers[i];
-        *b = (struct program_buffer){.name = facts_get_text(f)};
-        b->op = facts_get_text(f);
-        b->opcode = facts_get_text(f);
-        b->shape = facts_get_text(f);
-        b->kind = facts_get_text(f);
-        b->source = facts_get_text(f);
-        b->stack = facts_get_text(f);
-        b->bytes = (uint64_t)facts_get_i64(f);
-        b->unpadded = (uint64_t)facts_get_i64(f);
-        b->has_life = facts_get_u64(f) != 0;
-        b->start = facts_get_u64(f);
-        b->limit = facts_get_u64(f);
-        b->placed = facts_get_u64(f) != 0;
-        b->allocation = facts_get_i64(f);
-        b->offset = facts_get_i64(f);
-    }
+    for (size_t i = 0; v->buffers && i < v->nbuffers; i++)
+        get_buffer(f, &v->buffers[i]);
     return v->buffers != NULL;
 }
 
@@ -299,18 +312,23 @@ static void write_view(struct report *r, const struct program_view *v,
                                              .ctx = (void *)v});
 }
 
-static enum xp_status write_found(struct report *r, const struct report_modules *m, int64_t space,
-                                  struct memory_spaces *spaces, struct xp_error *err)
+static enum xp_status write_found(struct report *r, const struct report_modules *m,
+                                  const struct asked *ask, struct memory_spaces *spaces,
+                                  struct xp_error *err)
 {
     static const char *const ids[] = {"program_peak", "program_peak_unpadded", "program_arguments"};
     struct program_view *v = xp_arena_zalloc(r->a, sizeof *v);
     if (m->found)
         memory_spaces_get(m->found, spaces);
     if (m->found && facts_get_u64(m->found)) {
-        if (!v || !get_view(m->found, v, r->a))
+        struct program_lives *lives = NULL;
+        if (!v || !get_view(m->found, v, r->a) ||
+            (ask->lives && !lifetimes_get(m->found, &lives, r->a, get_buffer)))
             return xp_fail(err, XP_BUSY, 0, "no memory left for the buffers");
         XP_TRY(facts_ok(m->found, err));
-        write_view(r, v, &m->of, space);
+        write_view(r, v, &m->of, ask->space);
+        if (lives)
+            lifetimes_write(r, lives, m->of.program);
         return XP_OK;
     }
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
@@ -326,21 +344,19 @@ static enum xp_status write_report(struct xp_span merged, const struct tool_args
     struct programs *all = NULL;
     struct memory_spaces spaces = {0};
     size_t n;
-    int64_t space;
-    bool every;
-    XP_TRY(memory_space_asked(args, &space, err));
-    XP_TRY(programs_asked(args, &every, err));
+    struct asked ask;
+    XP_TRY(asked(args, &ask, err));
     XP_TRY(facts_open(merged, r->a, &hosts, &n, err));
-    if (every)
+    if (ask.programs)
         XP_TRY(programs_read(hosts, n, r->a, &all, err));
     XP_TRY(report_modules_get(hosts, n, args, r, &m, err));
     if (m.found && m.of.runs)
         report_u64(r, "program_time", m.of.time_ps, NULL);
-    XP_TRY(write_found(r, &m, space, &spaces, err));
+    XP_TRY(write_found(r, &m, &ask, &spaces, err));
     if (all)
         programs_write(r, all);
     report_modules_table(r, &m);
-    memory_spaces_write(r, &spaces, space);
+    memory_spaces_write(r, &spaces, ask.space);
     return XP_OK;
 }
 

@@ -26,6 +26,24 @@ struct program_view {
     uint64_t peak_step;
 };
 
+/* A buffer to the facts of a host and from them: report_memory_viewer.c's. */
+typedef void program_put_fn(struct facts_out *f, const struct memory_view *v,
+                            const struct memory_object *o);
+typedef void program_get_fn(struct facts *f, struct program_buffer *b);
+
+/* --- all its buffers, at the peak or not: report_memory_lifetimes.c, for lifetimes=all --- */
+
+/* lifetimes=all; XP_BAD_REQUEST: something else. */
+enum xp_status lifetimes_asked(const struct tool_args *args, bool *asked, struct xp_error *err);
+enum xp_status lifetimes_put(struct facts_out *f, const struct memory_view *v, struct xp_arena *a,
+                             program_put_fn *put, struct xp_error *err);
+struct program_lives;
+/* False when memory is out. */
+bool lifetimes_get(struct facts *f, struct program_lives **out, struct xp_arena *a,
+                   program_get_fn *get);
+/* Table "lifetimes", and a series of what has no row there. */
+void lifetimes_write(struct report *r, struct program_lives *l, uint64_t program);
+
 /* --- what would save memory: report_memory_hints.c --- */
 
 /* Table "hints" of the program's buffers in that memory space. Each says what it alone could save

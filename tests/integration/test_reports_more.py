@@ -207,6 +207,23 @@ def test_hints_save_no_more_than_their_buffers_and_all_programs_have_their_own_p
 
 
 @needs_data
+@pytest.mark.parametrize('run, space', [('train_v5e', 0), ('train_v5e', 1), ('serve_v5e', 0)])
+def test_buffers_and_what_none_holds_add_up_to_the_memory_of_each_step(served, run, space):
+    doc = report(served, run, 'memory_viewer', lifetimes='all', memory_space=space)
+    lives = rows(doc, 'lifetimes')
+    series = {s['id']: s['points'] for s in doc['series']}
+    rest = {p[0]: p[1] for p in series.get('lifetimes_rest', [])}
+    for step, used, _ in series['program_order']:
+        alive = sum(b['size'] for b in lives if b['begin'] is None or b['begin'] < step <= b['end'])
+        assert alive + rest.get(step, 0) == used, step
+    peak = {b['op'] for b in rows(doc, 'buffers')} - {None}
+    assert peak <= {b['op'] for b in lives} and {b['op'] for b in lives if b['at_peak']} == peak
+    assert len(lives) > len(peak)
+    assert 'lifetimes' not in [t['id'] for t in report(served, run, 'memory_viewer')['tables']]
+    assert served.api('report', run=run, tool='memory_viewer', lifetimes='some').status == 400
+
+
+@needs_data
 def test_the_neighbours_of_the_slowest_op(served):
     slowest = truth('wasteful_v5e')['slowest_ops'][0]['op']
     doc = report(served, 'wasteful_v5e', 'graph_viewer', radius=1)

@@ -8,6 +8,7 @@ export interface Buffer {
   kind: string;
   place: { allocation: number; offset: number } | null; // in the program's memory, where that is known
   facts: [string, string][];
+  atPeak?: boolean; // undefined: all are
 }
 
 export interface Placed {
@@ -17,11 +18,64 @@ export interface Placed {
 
 const whole = (b: Buffer, last: number): boolean => b.begin <= 0 && b.end >= last;
 
-/** What lives as long as the program at the bottom, then the largest: all are alive at the peak, so
- * that no two share a height. */
+/** What lives as long as the program at the bottom, then the largest, each as low as what is alive
+ * meanwhile leaves it: no two that are alive at one time share a height. */
 export function bySize(buffers: readonly Buffer[], last: number): Placed[] {
-  let base = 0;
-  return [...buffers].sort((a, b) => Number(whole(b, last)) - Number(whole(a, last)) || b.size - a.size).map((b) => ({ b, base: (base += b.size) - b.size }));
+  const order = [...buffers].sort((a, b) => Number(whole(b, last)) - Number(whole(a, last)) || b.size - a.size);
+  const low: Placed[] = []; // by base
+  return order.map((b) => {
+    let base = 0;
+    for (const p of low) {
+      if (p.b.end <= b.begin || p.b.begin >= b.end) continue;
+      if (p.base >= base + b.size) break;
+      base = Math.max(base, p.base + p.b.size);
+    }
+    const placed = { b, base };
+    let [from, to] = [0, low.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if (low[middle]!.base <= base) from = middle + 1;
+      else to = middle;
+    }
+    low.splice(from, 0, placed);
+    return placed;
+  });
+}
+
+/** At each of so many places between two steps: how much is alive, and how many. */
+export interface Rest {
+  bytes: Float64Array;
+  count: Float64Array;
+}
+
+/** What is too small to be seen by itself, together; `more`: what the server told so already, by step. */
+export function together(small: readonly Buffer[], more: readonly (readonly [step: number, bytes: number, count: number])[], from: number, to: number, places: number): Rest {
+  const bytes = new Float64Array(places + 1);
+  const count = new Float64Array(places + 1);
+  const at = (step: number): number => Math.min(places, Math.max(0, Math.floor(((step - from) / (to - from)) * places)));
+  for (const b of small) {
+    const [first, end] = [at(b.begin), Math.max(at(b.begin) + 1, at(b.end))];
+    if (first >= places) continue;
+    bytes[first]! += b.size;
+    count[first]!++;
+    bytes[Math.min(places, end)]! -= b.size;
+    count[Math.min(places, end)]!--;
+  }
+  for (let i = 1; i < places; i++) {
+    bytes[i]! += bytes[i - 1]!;
+    count[i]! += count[i - 1]!;
+  }
+  const out = { bytes: bytes.subarray(0, places), count: count.subarray(0, places) };
+  if (more.length === 0) return out;
+  let k = 0;
+  for (let i = 0; i < places; i++) {
+    const step = from + ((i + 0.5) / places) * (to - from);
+    while (k + 1 < more.length && more[k + 1]![0] <= step) k++;
+    if (more[k]![0] > step) continue;
+    out.bytes[i]! += more[k]![1];
+    out.count[i]! += more[k]![2];
+  }
+  return out;
 }
 
 /** As they lie in memory: allocations one on the other by number, in each its buffers at their offsets;

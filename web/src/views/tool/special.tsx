@@ -90,7 +90,10 @@ export const specials: Record<string, Special | undefined> = {
     }),
     pick: momentPick, afterSeries: (p) => <MomentPart {...p} />, tables: momentTables,
   },
-  memory_viewer: { args: programArgument, controls: (p) => <BufferControls {...p} />, afterSeries: (p) => <MemoryParts {...p} />, series: () => [] },
+  memory_viewer: {
+    args: (s) => ({ ...programArgument(s), lifetimes: "all" }), controls: (p) => <BufferControls {...p} />, afterSeries: (p) => <MemoryParts {...p} />, series: () => [],
+    tables: (r) => r.tables.filter((t) => t.id !== "lifetimes"), // drawn
+  },
   smart_suggestion: { top: (p) => <FindingsPart {...p} />, tables: (r) => r.tables.filter((t) => t !== findingsOf(r)), figuresLast: true },
   roofline_model: { top: (p) => <RooflinePart {...p} />, tables: lassoTables, series: (r) => r.series.filter((x) => x.kind !== "scatter") },
   graph_viewer: {
