@@ -277,10 +277,10 @@ static const struct report_column columns[] = {
     {"bytes", "Bytes", "bytes", REPORT_COL_BYTES, true,
      "that come into the other layout, without padding: of the operand, or of the result if that "
      "is less (a slice)"},
-    {"from", "From", "", REPORT_COL_TEXT, false, "shape and layout of what is taken"},
-    {"to", "To", "", REPORT_COL_TEXT, false, "of what is made of it"},
     {"reason", "Why", "", REPORT_COL_TEXT, false,
      "what the module says of it; n/a: it says nothing"},
+    {"from", "From", "", REPORT_COL_TEXT, false, "shape and layout of what is taken"},
+    {"to", "To", "", REPORT_COL_TEXT, false, "of what is made of it"},
     {"operand", "Operand", "", REPORT_COL_OP, false, "whose result is taken"},
     {"self_time", "Self time", "ps", REPORT_COL_NUMBER, true, "of the op, all that it does"},
     {"computation", "Computation", "", REPORT_COL_TEXT, false, "it is part of"},
@@ -298,9 +298,9 @@ static void row(void *ctx, uint64_t i, struct report_cell *c)
     c[3] = graph_text(graph_changes_text((uint32_t)x->changes));
     c[4] = x->only_ps ? report_of_u64(x->only_ps) : report_none();
     c[5] = report_of_u64(x->bytes);
-    c[6] = graph_text(x->from);
-    c[7] = graph_text(x->to);
-    c[8] = graph_text(x->why);
+    c[6] = graph_text(x->why);
+    c[7] = graph_text(x->from);
+    c[8] = graph_text(x->to);
     c[9] = graph_text(x->operand);
     c[10] = x->self_ps ? report_of_u64(x->self_ps) : report_none();
     c[11] = graph_text(x->op.comp);

@@ -457,6 +457,40 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     await close();
   });
 
+  test("what is inside of a fusion is drawn in place, and what is another in another program has its sign", { skip: !realProfile("tpu_v6e_inference", "host0") }, async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    const nodes = () => page.locator(".graph-node").count();
+    await page.goto(`${base}graph_viewer?run=tpu_v6e_inference&node_name=broadcast_add_fusion&radius=1`);
+    await page.waitForSelector(".graph-node");
+    const before = await nodes();
+    assert.match(await page.locator(".graph-change").first().textContent(), /S\(\d\) → S\(\d\)/);
+    await page.locator(".graph-node", { hasText: "broadcast_add_fusion" }).locator(".graph-open", { hasText: "Look inside" }).first().click();
+    await page.waitForSelector(".graph-node.cluster");
+    assert.match(page.url(), /[?&]inside=broadcast_add_fusion/);
+    assert.ok((await nodes()) > before);
+    // The chosen op inside is shown where it is; the graph stays.
+    await page.locator(".graph-node:not(.cluster)", { hasText: /inside|in fused_computation/ }).first().click();
+    await waitFor("it is chosen", () => /[?&]op=/.test(page.url()) && /node_name=broadcast_add_fusion/.test(page.url()));
+    await page.waitForSelector(".graph-node.cluster");
+    await page.locator(".graph-box").focus();
+    await page.keyboard.press("o"); // the op around it is closed
+    await waitFor("it is closed", async () => (await page.locator(".graph-node.cluster").count()) === 0);
+    await page.locator(".choice", { hasText: "Merge fusions" }).locator("input").uncheck();
+    await page.waitForSelector(".graph-node.cluster");
+    assert.match(page.url(), /merge_fusion=false/);
+    await page.locator(".choice", { hasText: "Compared with" }).locator("select").selectOption({ index: 1 });
+    await page.waitForSelector(".mark-added");
+    await page.waitForSelector("section[aria-label='Ops that are not the same']");
+    assert.match(page.url(), /[?&]than=\d+/);
+    assert.match(await page.locator(".graph-name.added").first().textContent(), /^\+ /);
+    await page.locator(".graph-downloads button", { hasText: "Program" }).click();
+    assert.deepEqual(await page.locator(".graph-files a").allInnerTexts(), ["Short text", "Long text", "Long text with metadata", "pb", "pbtxt"]);
+    const file = await page.request.get(await page.locator(".graph-files a").first().evaluate((a) => a.href));
+    assert.match(await file.text(), /^HloModule jit_f/);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
   test("an op of a graph is found by letters of it, grows where it is clicked, and its text leads on", { skip: !realProfile("tpu_v6e_inference", "host0") }, async () => {
     const { page, check, close } = await openPage(browser, server.url);
     const names = () => page.locator(".graph-name").allInnerTexts();
@@ -586,7 +620,7 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
       await page.locator(".chart .plot").first().hover({ position: { x: 200, y: 60 } });
       assert.ok((await page.locator("body").innerText()).includes(MARKUP), `${place}: the name is on the page`);
       if (!place.startsWith("graph")) continue;
-      for (const kind of ["DOT", "SVG"]) { // downloads, too
+      for (const kind of ["DOT", "SVG", "HTML"]) { // downloads, too
         const [download] = await Promise.all([page.waitForEvent("download"), page.click(`.panel-head button:has-text('${kind}')`)]);
         const text = readFileSync(await download.path(), "utf8");
         assert.ok(text.includes(kind === "DOT" ? "digraph" : "&lt;img src=x"), kind);
@@ -597,6 +631,13 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
           picture.src = URL.createObjectURL(made);
           return drawn;
         }, text);
+        if (kind === "HTML") {
+          assert.ok(/default-src 'none'/.test(text) && !/<(script|img|foreignObject|style)|javascript:|\son\w+=(?!alert)/i.test(text.replaceAll(/&lt;[^<]*/g, "")), "the page is text and a picture");
+          const made = await page.context().newPage();
+          await made.setContent(text);
+          assert.deepEqual(await made.evaluate(() => [document.images.length, document.scripts.length, document.querySelectorAll("svg").length > 0, document.body.innerText.includes("img src=x")]), [0, 0, true, true]);
+          await made.close();
+        }
         if (kind === "SVG") assert.ok(tags && !/<(script|img|foreignObject)/i.test(text), "the picture is one, and holds no markup of a name's");
       }
     }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { asReport } from "../src/api/report";
 import { addName, copyOf, drawnEdges, dropName, flipName, graphOf, graphPath, layoutLabel, namesOf, pieces, programFiles, referred, trailOf } from "../src/model/graph";
-import { changeTable, diffPrograms, markGraph, plainShape, programOps, type ProgramOp } from "../src/model/graphdiff";
+import { changeTable, compBase, diffPrograms, markGraph, plainShape, programOps, type ProgramOp } from "../src/model/graphdiff";
 import { escaped, graphPage } from "../src/model/graphfile";
 
 describe("the graph's address", () => {
@@ -124,6 +124,8 @@ describe("two programs", () => {
     expect(changes.find((c) => c.b === 1)!.what).toEqual(["layout"]);
     expect(changes.find((c) => c.b === 2)!.what).toEqual(["shape"]);
     expect(of("same")).toEqual(["p", "while.7"]);
+    expect(["main.9_spmd", "wide.region_1.3.clone.clone.sunk", "fused_computation"].map(compBase)).toEqual(["main_spmd", "wide.region", "fused_computation"]);
+    expect(diffPrograms([op("a", { framework: "jit(f)/mul" })], [op("a", { framework: "jit(g)/mul" })])[0]!.mark).toBe("same");
     expect(plainShape("(f32[8]{0:T(8)}, /*index=5*/s32[]{:T(2)})")).toBe("(f32[8], s32[])");
   });
 

@@ -179,6 +179,7 @@ export function* matchInSteps(a: readonly Op[], b: readonly Op[]): Generator<voi
   const used = new Set<Op>();
   for (const { key, match } of PASSES) {
     const bs = byKey(b.filter((o) => !used.has(o)), key);
+    yield;
     for (const [k, list] of byKey(a.filter((o) => !used.has(o)), key)) {
       const others = bs.get(k);
       if (others) pairUp(list, others, match, out, used);

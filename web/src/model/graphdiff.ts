@@ -1,7 +1,7 @@
 // Two programs, op by op: what only one has, and what is another in it. Ops are matched as Compare does, by
 // what they are, within the computation that they are in; never by number.
 import type { Cell, Report, Table } from "../api/report";
-import { matchInSteps, opBase, type Op } from "./compare";
+import { matchInSteps, type Op } from "./compare";
 import type { Graph, GraphEdge, GraphNode } from "./graph";
 import { asNumber } from "./units";
 
@@ -35,6 +35,12 @@ export function programOps(t: Table | undefined): ProgramOp[] {
 
 export const plainShape = (shape: string): string => shape.replace(/\{[^}]*\}/g, "").replace(/\/\*[^*]*\*\//g, "");
 
+/** main.9_spmd, fused_computation.3.clone -> main_spmd, fused_computation: their numbers say nothing. */
+export const compBase = (comp: string): string => comp.replace(/\.(clone|sunk)/g, "").replace(/[._]\d+/g, "");
+
+/** Without the name of the function that was compiled: the same op of two functions. */
+const plainFramework = (op: string): string => op.replace(/^jit\([^()]*\)\//, "");
+
 export interface Change {
   a: number; // row in the other program, or -1
   b: number; // in this one, or -1
@@ -43,23 +49,38 @@ export interface Change {
 }
 
 function whatChanged(a: ProgramOp, b: ProgramOp): string[] {
-  const shapes = plainShape(a.shape) !== plainShape(b.shape);
+  const shapes = a.shape !== b.shape && plainShape(a.shape) !== plainShape(b.shape);
   return [
     shapes && "shape", !shapes && a.shape !== b.shape && "layout", a.kind !== b.kind && "fusion kind", a.inner !== b.inner && "ops inside", a.noperands !== b.noperands && "operands",
-    a.opcode !== b.opcode && "opcode", opBase(a.comp) !== opBase(b.comp) && "computation", a.source !== b.source && a.source !== "" && b.source !== "" && "source line",
+    a.opcode !== b.opcode && "opcode", a.comp !== b.comp && compBase(a.comp) !== compBase(b.comp) && "computation", a.source !== b.source && a.source !== "" && b.source !== "" && "source line",
   ].filter((x): x is string => typeof x === "string");
+}
+
+/** Programs have few shapes and scopes, and many ops. */
+function once(of: (text: string) => string): (text: string) => string {
+  const known = new Map<string, string>();
+  return (text) => {
+    let v = known.get(text);
+    if (v === undefined) known.set(text, (v = of(text)));
+    return v;
+  };
 }
 
 /** `a`: the other program, `b`: this one. A pass at a time. */
 export function* diffInSteps(a: readonly ProgramOp[], b: readonly ProgramOp[]): Generator<void, Change[]> {
   const [ra, rb] = [new Map<Op, number>(), new Map<Op, number>()];
+  const [shape, comp, framework] = [once(plainShape), once(compBase), once(plainFramework)];
   const make = (list: readonly ProgramOp[], rows: Map<Op, number>): Op[] =>
     list.map((o, i) => {
-      const op: Op = { name: o.name, program: "", module: opBase(o.comp), opcode: o.opcode, shapes: plainShape(o.shape), framework: o.framework, source: o.source, category: o.opcode, count: NaN, time: 0, text: "" };
+      const op: Op = { name: o.name, program: "", module: comp(o.comp), opcode: o.opcode, shapes: shape(o.shape), framework: framework(o.framework), source: o.source, category: o.opcode, count: NaN, time: 0, text: "" };
       rows.set(op, i);
       return op;
     });
-  const pairs = yield* matchInSteps(make(a, ra), make(b, rb));
+  const before = make(a, ra);
+  yield;
+  const now = make(b, rb);
+  yield;
+  const pairs = yield* matchInSteps(before, now);
   return pairs.map((p): Change => {
     const [i, k] = [p.a ? ra.get(p.a)! : -1, p.b ? rb.get(p.b)! : -1];
     if (i < 0) return { a: i, b: k, mark: "added", what: [] };

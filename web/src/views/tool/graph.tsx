@@ -1,5 +1,5 @@
 // What surrounds an op: the report's nodes and edges, drawn, and what can be said about the op in the middle.
-import { useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Report, Table } from "../../api/report";
 import { GraphView, type GraphActions } from "../../charts/graph";
 import { toDot } from "../../model/dot";
@@ -72,6 +72,11 @@ export function GraphPart({ report, s, root, ...rest }: PartProps) {
   const made = useMemo(() => (plain && than.diff ? markGraph(plain, than.diff.a, than.diff.b, than.diff.changes) : plain ? { ...plain, ghosts: 0 } : null), [plain, than.diff]);
   const changed = useMemo(() => than.diff && plain && changeTable(than.diff.a, than.diff.b, than.diff.changes, than.diff.scale, plain.program, than.diff.words), [than.diff, plain?.program]);
   const head = useRef<HTMLDivElement>(null);
+  // An op that is chosen elsewhere, in a table say, and is not drawn here: the graph goes there.
+  const astray = plain !== null && plain.nodes.length > 0 && s.op !== "" && (s.args["node_name"] ?? "") !== "" && (s.program === "" || s.program === plain.program) && !plain.nodes.some((n) => n.id === s.op);
+  useEffect(() => {
+    if (astray) set({ args: { ...s.args, node_name: "" } }, false);
+  }, [astray]);
   if (!made) return null;
   const { nodes, edges, left, middle } = made;
   if (nodes.length === 0) return <p class="none">No op is called so in this module.</p>;
@@ -88,7 +93,11 @@ export function GraphPart({ report, s, root, ...rest }: PartProps) {
     },
     grow: (n) => setArg("expand", addName(expanded, n.id)),
     shrink: (n) => setArg("expand", dropName(expanded, n.id)),
-    look: (n) => set({ args: { ...s.args, ...(n.opened && !namesOf(inside).includes(n.id) ? closeOne(nodes, n, s.args) : { inside: flipName(inside, n.id) }) } }),
+    look: (n) => {
+      const args = { ...s.args, ...(n.opened && !namesOf(inside).includes(n.id) ? closeOne(nodes, n, s.args) : { inside: flipName(inside, n.id) }) };
+      // What was chosen in there is not to be seen any more: then what holds it is.
+      set(n.opened && holds(nodes, n, s.op) ? { args, op: n.id, program: made.program } : { args });
+    },
   };
   const order = edges.filter((e) => e.changes && e.changes !== "memory").length;
   const memory = edges.filter((e) => e.changes === "memory").length;
@@ -114,14 +123,16 @@ export function GraphPart({ report, s, root, ...rest }: PartProps) {
             {order > 0 && <b class="graph-key layout">⇄ {plural(order, "change")} of layout</b>}{memory > 0 && <b class="graph-key">⇄ {plural(memory, "change")} of memory</b>}{copies > 0 && <b class="graph-key copy">{plural(copies, "copy", "copies")}</b>}
             {than.diff && <><b class="mark-added">+ {marked("added")} added</b><b class="mark-removed">− {marked("removed")} removed{made.ghosts > 0 && ` (${made.ghosts} more not drawn)`}</b><b class="mark-changed">≠ {marked("changed")} changed</b></>}
           </output>
-          <button type="button" class="button push" title="Save the graph for Graphviz" onClick={() => save(`${middle}.dot`, "text/vnd.graphviz", toDot(middle, nodes, edges))}><Icon name="download" /> DOT</button>
-          <button type="button" class="button" title="Save the picture" onClick={withPicture((svg) => saveSvg(middle, svg, paper(svg)))}><Icon name="download" /> SVG</button>
-          <button type="button" class="button" title="Save the picture and its ops as a page that needs nothing else" onClick={withPicture(saveHtml)}><Icon name="download" /> HTML</button>
-          {files.length > 0 && (
-            <Popover title="The whole program as a file" right label={<><Icon name="download" /> Program</>}>
-              {(close) => <div class="graph-files">{files.map((f) => <a key={f.label} class="button" title={f.title} href={root + f.href} download={f.name} onClick={close}>{f.label}</a>)}</div>}
-            </Popover>
-          )}
+          <div class="graph-downloads push">
+            <button type="button" class="button" title="Save the graph for Graphviz" onClick={() => save(`${middle}.dot`, "text/vnd.graphviz", toDot(middle, nodes, edges))}><Icon name="download" /> DOT</button>
+            <button type="button" class="button" title="Save the picture" onClick={withPicture((svg) => saveSvg(middle, svg, paper(svg)))}><Icon name="download" /> SVG</button>
+            <button type="button" class="button" title="Save the picture and its ops as a page that needs nothing else" onClick={withPicture(saveHtml)}><Icon name="download" /> HTML</button>
+            {files.length > 0 && (
+              <Popover title="The whole program as a file" right label={<><Icon name="download" /> Program</>}>
+                {(close) => <div class="graph-files">{files.map((f) => <a key={f.label} class="button" title={f.title} href={root + f.href} download={f.name} onClick={close}>{f.label}</a>)}</div>}
+              </Popover>
+            )}
+          </div>
         </div>
         <Crumbs report={report} s={s} middle={middle} choose={move} />
         {(than.programs.length > 0 || than.unknown) && <p class="row graph-than"><ThanChoice s={s} than={than} />{than.unknown && <span class="ago">There is no program {than.unknown} in {runTitle(than.run)}.</span>}{than.on && !than.diff && !than.problem && <Loading what="Reading both programs…" />}</p>}
@@ -137,6 +148,16 @@ function ChangeTable({ t, diff, ...p }: PartProps & { t: Table; diff: Diff }) {
   const same = diff.changes.length - t.total_rows;
   if (t.total_rows === 0) return <p class="none">All {plural(same, "op")} of the two programs are the same. {diff.words}</p>;
   return <TablePart {...p} t={{ ...t, note: `${t.note ?? ""} ${plural(same, "op")} are the same.` }} first={false} />;
+}
+
+/** Is that op drawn inside of the node, at any depth? */
+function holds(nodes: readonly GraphNode[], outer: GraphNode, op: string): boolean {
+  let n = nodes.find((x) => x.id === op && x.within >= 0);
+  for (let depth = 0; n && n.within >= 0 && depth < nodes.length; depth++) {
+    n = nodes[n.within];
+    if (n === outer) return true;
+  }
+  return false;
 }
 
 /** With all fusions open one is closed by opening the others by name. */
