@@ -298,6 +298,10 @@ enum xp_status kernel_ask_of(const struct tool_args *args, struct kernel_ask *as
     *ask = (struct kernel_ask){0};
     if (tool_arg(args, "kernel", &v))
         ask->kernel = v;
+    if (!ask->kernel.n && tool_arg(args, "prefer", &v) && v.n) {
+        ask->kernel = v;
+        ask->soft = true;
+    }
     if (tool_arg(args, "on", &v))
         ask->host = v;
     if (tool_arg(args, "program_id", &v) && v.n) {
@@ -366,8 +370,8 @@ static void choose_run(const struct kernel_calls *c, uint64_t asked, struct xp_a
         out->number += c->runs[i].kernel == out->kernel;
 }
 
-void kernel_calls_choose(const struct kernel_calls *c, const struct kernel_ask *ask, bool here,
-                         struct xp_arena *a, struct kernel_choice *out)
+static void choose(const struct kernel_calls *c, const struct kernel_ask *ask, bool here,
+                   struct xp_arena *a, struct kernel_choice *out)
 {
     int best = 0;
     *out = (struct kernel_choice){0};
@@ -379,6 +383,20 @@ void kernel_calls_choose(const struct kernel_calls *c, const struct kernel_ask *
     }
     if (!best)
         return;
-    out->exact = best == 2;
+    out->fit = (uint8_t)best;
     choose_run(c, ask->run, a, out);
+}
+
+void kernel_calls_choose(const struct kernel_calls *c, const struct kernel_ask *ask, bool here,
+                         struct xp_arena *a, struct kernel_choice *out)
+{
+    struct kernel_ask less = *ask;
+    choose(c, ask, here, a, out);
+    less.run = 0;
+    if (!out->found && ask->soft)
+        choose(c, &less, here, a, out);
+    if (out->found || !ask->soft)
+        return;
+    choose(c, &(struct kernel_ask){.soft = true}, true, a, out);
+    out->fit = 0;
 }

@@ -48,14 +48,16 @@ struct kernel_ask {
     struct xp_span kernel, program; /* empty: not asked for */
     struct xp_span host;            /* whose run `run` is; empty: any */
     uint64_t run;                   /* from 1; 0: not asked for */
+    bool soft;                      /* what is not there is no fault: prefer= */
 };
-/* Of kernel=, program_id=, occurrence=, on=. XP_BAD_REQUEST when they are not of their form. */
+/* Of kernel= or prefer=, program_id=, occurrence=, on=. XP_BAD_REQUEST when they are not of their
+ * form. */
 enum xp_status kernel_ask_of(const struct tool_args *args, struct kernel_ask *ask,
                              struct xp_error *err);
 
 struct kernel_choice {
     bool found;
-    bool exact;      /* it has the name that was asked for, not only one like it */
+    uint8_t fit;     /* 2: it is called as was asked for; 1: but for its number; 0: it is another */
     uint32_t kernel; /* number */
     size_t run;
     uint64_t number, of; /* among the kernel's runs, by begin, from 1 */

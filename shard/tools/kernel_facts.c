@@ -197,7 +197,7 @@ static enum xp_status put_detail(struct facts_out *f, const struct part *p,
     const struct part_plane *pl = &p->planes[run->plane];
     XP_TRY(kernel_inside_read(p, pl, run->begin_ps, run->end_ps, a, &k, err));
     facts_u64(f, choice->kernel);
-    facts_u64(f, choice->exact);
+    facts_u64(f, choice->fit);
     facts_u64(f, choice->number);
     facts_u64(f, choice->of);
     facts_text(f, part_str(p, pl->name));
@@ -398,7 +398,7 @@ static struct kernel_detail *get_detail(struct reader *r, uint32_t nkernels)
         return NULL;
     d->kernel = (uint32_t)facts_get_u64(r->f);
     r->f->bad |= d->kernel >= nkernels;
-    d->exact = facts_get_u64(r->f) != 0;
+    d->fit = (uint8_t)facts_get_u64(r->f);
     d->number = facts_get_u64(r->f);
     d->of = facts_get_u64(r->f);
     d->plane = facts_get_text(r->f);
@@ -442,7 +442,7 @@ static int rank(const struct kernel_detail *d)
                : has & (KERNEL_HAS_REGIONS | KERNEL_HAS_POINTS) ? 2
                : has & KERNEL_HAS_SCHEDULE                      ? 1
                                                                 : 0;
-    return (d->exact ? 4 : 0) + told;
+    return d->fit * 4 + told;
 }
 
 const struct kernel_host *kernel_facts_pick(const struct kernel_host *hosts, size_t n)

@@ -639,7 +639,7 @@ static void source_share(struct kernel_view *v)
 
 static const struct report_column run_columns[] = {
     {"occurrence", "Run", "", REPORT_COL_NUMBER, false, "of the kernel on its host, by begin"},
-    {"time", "Time", "ps", REPORT_COL_NUMBER, false, "of the run, cut to the range"},
+    {"duration_ps", "Time", "ps", REPORT_COL_NUMBER, false, "of the run, cut to the range"},
     {"inside", "What is told", "", REPORT_COL_TEXT, false, "of its inside"},
     {"shown", "Shown", "", REPORT_COL_BOOL, false, "this page is about it"},
     {"first_begin_ps", "Begin", "ps", REPORT_COL_NUMBER, false, "from the session's start"},

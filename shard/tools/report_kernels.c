@@ -238,10 +238,12 @@ static void say_most(struct kernel_view *v)
         most = k->causes.ps[c] > k->causes.ps[most] ? c : most;
     if (took <= 0 || told <= 0)
         return;
-    report_verdict(v->r, "%.*s: %.1f %% of %s: %s.", print(v->call->op),
-                   (const char *)v->call->op.p, 100 * (double)k->causes.ps[most] / told,
+    char label[64];
+    snprintf(label, sizeof label, "%s", kernel_cause_texts[most].label);
+    label[0] |= 0x20; /* it stands within a sentence */
+    report_verdict(v->r, "%.1f %% of %s of %.*s: %s.", 100 * (double)k->causes.ps[most] / told,
                    told < 0.995 * took ? "what is recorded of the run" : "the run",
-                   kernel_cause_texts[most].label);
+                   print(v->call->op), (const char *)v->call->op.p, label);
 }
 
 static void notes(struct kernel_view *v)
@@ -249,12 +251,22 @@ static void notes(struct kernel_view *v)
     const struct kernel_inside *k = &v->d->in;
     double took = (double)(k->end_ps - k->begin_ps);
     double told = took - (double)k->causes.ps[CAUSE_UNRECORDED];
-    if (!v->d->exact)
+    if (!v->d->fit)
+        report_note(v->r, REPORT_INFO, "kernel_other",
+                    "The op that was asked for is no custom kernel of this run: this is the one "
+                    "that took longest of those whose inside is told best.");
+    if (v->d->fit == 1)
         report_note(v->r, REPORT_INFO, "kernel_like",
                     "No kernel has the name that was asked for; this one has the same name but for "
                     "its number.");
-    if (!k->has)
-        report_note(v->r, REPORT_INFO, "kernel_inside_none", "%s.", NO_INSIDE);
+    if (!k->has && v->call->recorded)
+        report_note(v->r, REPORT_INFO, "kernel_inside_none",
+                    "The profile says nothing of the inside of this run; of %llu of the kernel's "
+                    "runs on that host it does.",
+                    (unsigned long long)v->call->recorded);
+    else if (!k->has)
+        report_note(v->r, REPORT_INFO, "kernel_inside_none",
+                    "The profile says nothing of the inside of this kernel: %s.", KERNEL_HOW);
     else if (k->has & (KERNEL_HAS_INSTRUCTIONS | KERNEL_HAS_REGIONS) && told < 0.9 * took)
         report_note(v->r, REPORT_WARNING, "kernel_cut",
                     "Only %.2g %% of the run is recorded; shares of units, regions and bundles are "

@@ -282,6 +282,22 @@ static void a_kernel_is_found_by_its_name_without_its_number(void **state)
     json_decref(j);
 }
 
+static void what_is_preferred_need_not_be_there(void **state)
+{
+    json_t *j = ask(true, false, (const char *const[]){"prefer=k.2", NULL});
+    (void)state;
+    assert_true(is_text(report_value(j, "kernel_name"), "k.2"));
+    json_decref(j);
+    j = ask(true, false, (const char *const[]){"prefer=fusion.3", "occurrence=9", "on=x", NULL});
+    assert_true(is_text(report_value(j, "kernel_name"), "k.1"));
+    assert_true(report_notes(j, "kernel_other"));
+    json_decref(j);
+    j = ask(true, false, (const char *const[]){"prefer=k.1", "occurrence=9", NULL});
+    assert_int_equal(json_integer_value(report_value(j, "kernel_run_time")), 200);
+    assert_false(report_notes(j, "kernel_other"));
+    json_decref(j);
+}
+
 static void what_is_not_there_is_refused(void **state)
 {
     static const char *const bad[] = {"kernel=nothing", "occurrence=4", "occurrence=0",
@@ -325,6 +341,7 @@ int main(void)
         cmocka_unit_test(instructions_tell_units_bundles_and_source),
         cmocka_unit_test(regions_tell_what_it_waited_for_and_the_schedule_holds_until_it_changes),
         cmocka_unit_test(a_kernel_is_found_by_its_name_without_its_number),
+        cmocka_unit_test(what_is_preferred_need_not_be_there),
         cmocka_unit_test(what_is_not_there_is_refused),
         cmocka_unit_test(hosts_add_up_and_the_run_is_of_the_one_that_tells_most),
     };

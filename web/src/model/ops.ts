@@ -28,6 +28,7 @@ function eventColumn(t: Named): number {
   if (find(t, "grid") >= 0) return find(t, "kernel");
   if (find(t, "recv_done_stall") >= 0) return find(t, "recv_op");
   if (t.id === "gap_threads") return find(t, "event");
+  if (t.id === "regions") return find(t, "name");
   return t.id === "input_ops" ? find(t, "op") : find(t, "operation");
 }
 

@@ -3,12 +3,13 @@ import type { Cell, Table } from "../api/report";
 
 /** Of a table: the column that has the name, and the argument. */
 const PICKS: Record<string, readonly [column: string, arg: string]> = {
-  kernels: ["kernel", "kernel"], counters: ["counter", "counter"], chips: ["counter", "counter"], meanings: ["unit", "unit"],
+  kernels: ["kernel", "kernel"], runs: ["occurrence", "occurrence"], counters: ["counter", "counter"], chips: ["counter", "counter"], meanings: ["unit", "unit"],
 };
 
 export interface RowPick {
   arg: string;
   nameOf: (row: readonly Cell[]) => string;
+  more: (row: readonly Cell[]) => Record<string, string>; // arguments that go with it
 }
 
 export function pickOf(t: Table): RowPick | null {
@@ -16,7 +17,9 @@ export function pickOf(t: Table): RowPick | null {
   const at = found ? t.columns.findIndex((c) => c.id === found[0]) : -1;
   // Kernels of TPUs have no launches that could be told.
   if (!found || at < 0 || (t.id === "kernels" && !t.columns.some((c) => c.id === "short_name"))) return null;
-  return { arg: found[1], nameOf: (row) => String(row[at] ?? "") };
+  // Runs of a kernel are numbered on each host.
+  const host = t.id === "runs" ? t.columns.findIndex((c) => c.id === "first_host") : -1;
+  return { arg: found[1], nameOf: (row) => String(row[at] ?? ""), more: (row) => (host < 0 ? {} : { on: String(row[host] ?? "") }) };
 }
 
 /** The row that was clicked, in a table that may have come anew since: a name may have a row for each host, chip or sample. */

@@ -29,7 +29,7 @@ export const tools: Tool[] = [
   { id: "megascale_stats", label: "Megascale", icon: "net", key: "x", group: "Fleet", question: "Is the network between slices the bottleneck?" },
   { id: "inference_profile", label: "Inference", icon: "request", key: "n", group: "Serving", question: "Where does request latency go?" },
   { id: "utilization_viewer", label: "Utilization", icon: "bars", key: "u", group: "Hardware", question: "Which hardware units were busy?" },
-  { id: "kernel_utilization", label: "Kernel units", icon: "bars", key: "e", group: "Hardware", question: "Which units does each kernel keep busy?" },
+  { id: "kernel_utilization", label: "Custom kernels", icon: "bars", key: "e", group: "Hardware", question: "What does my Pallas or Mosaic kernel do inside, and which units does it keep busy?" },
   { id: "perf_counters", label: "Counters", icon: "hash", key: "c", group: "Hardware", question: "What is the raw value of a counter?" },
 ];
 

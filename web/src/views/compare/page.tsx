@@ -369,6 +369,7 @@ function Pairs({ table, pairs, a, b, search }: { table: ReturnType<typeof pairTa
       card={(row) => {
         const [nameA, programA, programB] = [row[at("a_name")] ?? row[0], row[at("a_program")], row[at("b_program")]];
         const sides = [["a", "A", a, nameA, programA], ["b", "B", b, row[0], programB]] as const;
+        const [opA, opB] = [op("a", nameA, programA), op("b", row[0], programB)];
         return (
           <>
             <RowCard table={table} row={row} href="" close={() => (chosen.value = null)} />
@@ -382,6 +383,11 @@ function Pairs({ table, pairs, a, b, search }: { table: ReturnType<typeof pairTa
                   </span>
                 );
               })}
+              {opA && opB && opB.category === "custom-call" && (
+                <a class="button" href={`${root}kernel_utilization?run=${encode(b)}&op=${encode(opB.name)}${opB.program ? `&program=${encode(opB.program)}` : ""}&versus_run=${encode(a)}&versus=${encode(opA.name)}`}>
+                  <Icon name="bars" /> Inside of both kernels
+                </a>
+              )}
             </p>
           </>
         );

@@ -17,7 +17,7 @@ const ROWS = 100_000;
 const OFFERED = 12;
 
 /** What the tool's rows are depends on these, and so they are the base's, too. */
-const SAME = new Set(["group_by", "idle", "zeros"]);
+const SAME = new Set(["group_by", "idle", "zeros", "prefer"]);
 
 export interface Held {
   base: Base | null; // null: none is chosen

@@ -50,6 +50,7 @@ export function OpStrip({ api, s, root, report, page, hosts }: {
   if (!s.op) return null;
   const states = toolsOf(root, s.run).value;
   const found = report && findOp(report, s);
+  const isKernel = found?.row.some((v) => v === "custom-call"); // by its category
   const time = found && timeOf(found.row, found.columns, found.table.columns[found.columns.duration]?.unit ?? "");
   const timeline = first
     ? `${timelineHref(root, s, { op: s.op, program: s.program, host: first.host, begin: big(first.hit.begin_ps), duration: big(first.hit.duration_ps) })}&sel=${first.hit.id}`
@@ -63,7 +64,7 @@ export function OpStrip({ api, s, root, report, page, hosts }: {
       <Copy text={() => s.op} title="Copy the op's name" />
       <span class="op-links">
         <a href={timeline} title={first ? `Its first run on ${first.host}; the others are lit` : "Its runs are lit"}><Icon name="timeline" /> Timeline{first && first.total > 1 && <span class="ago">{plural(first.total, "hit")}</span>}</a>
-        {tools.filter((t) => WHERE.includes(t.id) && t.id !== page && states?.get(t.id)?.available !== false).map((t) => (
+        {tools.filter((t) => (WHERE.includes(t.id) || (t.id === "kernel_utilization" && isKernel)) && t.id !== page && states?.get(t.id)?.available !== false).map((t) => (
           <a key={t.id} href={`${root}${t.id}${elsewhere(s)}`}><Icon name={t.icon} /> {t.label}</a>
         ))}
       </span>

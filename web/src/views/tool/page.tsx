@@ -250,7 +250,7 @@ function ReportView({ report: r, s, root, tool, base, size, decoder, all }: { re
       {!special?.figuresLast && figures}
       {!moreLast && more}
       {special?.top?.(p)}
-      {series.length > 0 && <div class={series.length > 1 && series.every((x) => x.kind !== "heat") ? "charts two" : "charts"}>{series.map((x) => <SeriesPart key={x.id} series={x} pick={special?.pick?.(x, s)} {...p} />)}</div>}
+      {series.length > 0 && <div class={series.length > 1 && series.every((x) => x.kind !== "heat") ? "charts two" : "charts"}>{series.map((x) => <SeriesPart key={x.id} series={x} pick={special?.pick?.(x, s)} span={special?.span?.(x, p)} {...p} />)}</div>}
       {special?.afterSeries?.(p)}
       {moreLast && !special?.figuresLast && more}
       {r.tree && <TreePart tree={r.tree} title={treeTitle} {...p} />}

@@ -98,10 +98,10 @@ export function TablePart({ t: own, first, all, ...p }: PartProps & { t: Table; 
   };
   const choose = (row: readonly Cell[] | null): void => {
     local.value = row;
-    if (pick) return set({ args: { ...s.args, [pick.arg]: row ? pick.nameOf(row) : "" }, ...(isOps ? (row ? opOf(row, columns) : { op: "", program: "" }) : {}) });
+    if (pick) return set({ args: { ...s.args, ...(row ? pick.more(row) : {}), [pick.arg]: row ? pick.nameOf(row) : "" }, ...(isOps ? (row ? opOf(row, columns) : { op: "", program: "" }) : {}) });
     if (!isOps) return;
     const id = row ? opOf(row, columns) : { op: "", program: "" };
-    set(id);
+    set({ ...id, ...(t.id === "calls" ? { args: { ...s.args, occurrence: "", on: "" } } : {}) }); // the run was one of another kernel's
   };
   return (
     <DataTable
@@ -125,7 +125,7 @@ function deltaCell(t: Table): (row: readonly Cell[], i: number) => ComponentChil
 
 const baseNull = (run: string) => (c: Table["columns"][number]): string => (c.id.startsWith("base") ? `${runTitle(run)} has no such row` : "The profile does not say");
 
-export function SeriesPart({ series, pick, ...p }: PartProps & { series: Series; pick?: Pick | undefined }) {
+export function SeriesPart({ series, pick, span, ...p }: PartProps & { series: Series; pick?: Pick | undefined; span?: Span | undefined }) {
   const asTable = useSignal(false);
   const href = series.x.label === "percentile" ? requestLink(p) : stepLink(p);
   const table = useMemo(() => seriesTable(series), [series]);
@@ -144,7 +144,7 @@ export function SeriesPart({ series, pick, ...p }: PartProps & { series: Series;
         ? <TablePart {...p} t={table} first={false} />
         : series.points.length === 0
           ? <p class="none">No points.</p>
-          : <SeriesChart series={series} href={href} pick={pick} p={p} />}
+          : <SeriesChart series={series} href={href} pick={pick} span={span} p={p} />}
     </section>
   );
 }
@@ -159,9 +159,11 @@ function chooseSteps(a: Cell | undefined, b: Cell | undefined): void {
   set({ range: "", steps: formatSteps(asNumber(a), asNumber(b)), args: { ...current().args, at: "" } });
 }
 
-function SeriesChart({ series, href, pick, p }: { series: Series; href: ((point: readonly Cell[]) => string) | undefined; pick: Pick | undefined; p: PartProps }) {
+type Span = (a: Cell | undefined, b: Cell | undefined) => void;
+
+function SeriesChart({ series, href, pick, span, p }: { series: Series; href: ((point: readonly Cell[]) => string) | undefined; pick: Pick | undefined; span: Span | undefined; p: PartProps }) {
   if (measuresOf(series).length > 0) return <LongHeat series={series} p={p} />;
-  const steps = /^steps?$/i.test(series.x.label) && series.x.type === "number" ? { onSpan: chooseSteps } : {};
+  const steps = span ? { onSpan: span } : /^steps?$/i.test(series.x.label) && series.x.type === "number" ? { onSpan: chooseSteps } : {};
   if (series.kind === "heat") return <HeatMap s={series} {...steps} onRow={(name) => p.report.hosts.includes(name) && set({ hosts: [name] })} />;
   if (series.kind === "scatter") return <ScatterSeries series={series} />;
   return <XyChart s={series} pick={pick} {...steps} {...(href && /step|^percentile$/i.test(series.x.label) ? { href } : {})} />;

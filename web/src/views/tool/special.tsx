@@ -1,6 +1,6 @@
 // What single tools have beside the parts of every report.
 import type { ComponentChildren } from "preact";
-import type { Report, Series, Table } from "../../api/report";
+import type { Cell, Report, Series, Table } from "../../api/report";
 import { otherSeries } from "../../model/latencies";
 import type { Pick } from "../../charts/xy";
 import type { ToolUrl } from "../../model/toolurl";
@@ -13,7 +13,7 @@ import { FindingsPart, findingsOf, TopFindings } from "./findings";
 import { GraphControls, GraphPart, graphTables } from "./graph";
 import { GroupControls, groupedTables, IdleSwitch, layersFirst, TopSwitch } from "./groups";
 import { Distribution, InferenceControls } from "./inference";
-import { KernelsPart } from "./kernels";
+import { CausesPart, CounterKernels, kernelArguments, KernelControls, kernelElsewhere, kernelSpan, kernelTables, SourcePart, VersusPart } from "./kernels";
 import { programArgument } from "./modules";
 import { AllocatorChoice, momentPick, MomentPart, momentTables } from "./moment";
 import { Questions } from "./questions";
@@ -30,6 +30,7 @@ export interface Special {
   tables?: (r: Report, s: ToolUrl) => Table[];
   series?: (r: Report) => Series[];
   pick?: (x: Series, s: ToolUrl) => Pick | undefined; // what a click on a chart chooses
+  span?: (x: Series, p: PartProps) => ((a: Cell | undefined, b: Cell | undefined) => void) | undefined; // what a drag over a chart chooses
   treeTitle?: (s: ToolUrl) => string;
   textTitle?: string;
 }
@@ -74,7 +75,10 @@ export const specials: Record<string, Special | undefined> = {
     controls: ({ s }) => <div class="controls">{!byCaller(s) && <Choice name="group_by" label="Group by" value={s.args["group_by"] || "category"} options={GROUPS} />}<TopSwitch s={s} /><IdleSwitch s={s} /></div>,
     treeTitle: (s) => (byCaller(s) ? "Ops by caller" : `Ops by ${(GROUPS.find(([v]) => v === s.args["group_by"]) ?? GROUPS[0])[1].toLowerCase()}`),
   },
-  kernel_utilization: { top: (p) => <KernelsPart {...p} /> },
+  kernel_utilization: {
+    args: kernelArguments, controls: (p) => <KernelControls {...p} />, top: (p) => <CausesPart {...p} />, span: kernelSpan,
+    afterSeries: (p) => <><VersusPart {...p} /><SourcePart {...p} /><CounterKernels {...p} /></>, tables: kernelTables, elsewhere: (id) => kernelElsewhere(id), treeTitle: () => "Regions of the run",
+  },
   hlo_stats: { controls: (p) => <GroupControls {...p} />, tables: groupedTables },
   framework_op_stats: { controls: ({ s }) => <div class="controls"><IdleSwitch s={s} /></div>, treeTitle: (s) => (byCaller(s) ? "By caller" : "By name scope"), tables: layersFirst },
   utilization_viewer: { afterSeries: (p) => <UnitsPart {...p} />, tables: unitTables },
