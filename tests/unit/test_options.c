@@ -59,6 +59,11 @@ static void wrong_flags_and_values_are_refused(void **state)
     assert_int_equal(parse(&o, "d", "--peak=hbm=1.6e12", "--peak=flops=9.18e14"), OPTIONS_OK);
     assert_string_equal(o.peaks[1], "flops=9.18e14");
     assert_null(o.peaks[2]);
+    assert_int_equal(parse(&o, "d", "--target=a=h:1", "--target=b:2"), OPTIONS_OK);
+    assert_string_equal(o.targets[1], "b:2");
+    assert_int_equal(parse(&o, "d", "--target=h", NULL), OPTIONS_WRONG);
+    assert_int_equal(parse(&o, "d", "--target=a=h:1", "--target=a=h:2"), OPTIONS_WRONG);
+    assert_int_equal(parse(&o, "shard", "d", "--target=a=h:1"), OPTIONS_WRONG);
 }
 
 static void sizes_take_decimal_and_binary_units(void **state)
