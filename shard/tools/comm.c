@@ -123,6 +123,8 @@ static int by_total(const void *a, const void *b)
 {
     const struct comm_channel *x = *(const struct comm_channel *const *)a,
                               *y = *(const struct comm_channel *const *)b;
+    if ((x->kind == COMM_PERMUTE) != (y->kind == COMM_PERMUTE)) /* they tell who sends to whom */
+        return x->kind == COMM_PERMUTE ? -1 : 1;
     if (x->sum.total_ps != y->sum.total_ps)
         return x->sum.total_ps > y->sum.total_ps ? -1 : 1;
     return (x > y) - (x < y);

@@ -8,10 +8,12 @@
 #include "shard/tools/mega.h"
 
 /* first: the collective that is shown unless args ask for another (collective=, occurrence=); of
- * it the occurrence that took longest. */
+ * it the occurrence that took longest. s: transfers, whose names may be asked for even if no
+ * occurrence of theirs is whole. */
 enum xp_status report_megascale_tracks(struct report *r, const struct mega *m,
-                                       const struct facts *hosts, size_t n, struct xp_span first,
-                                       const struct tool_args *args, struct xp_error *err);
+                                       const struct slack *s, const struct facts *hosts, size_t n,
+                                       struct xp_span first, const struct tool_args *args,
+                                       struct xp_error *err);
 void report_megascale_rates(struct report *r, const struct mega *m);
 
 #endif

@@ -338,7 +338,7 @@ static enum xp_status write_rows(struct slack *s, struct slack_peers *p, struct 
     report_link(r, "peers", "collective");
     if (most)
         first = xp_strpool_get(&s->strings, most->rendezvous);
-    return report_megascale_tracks(r, m, hosts, n, first, args, err);
+    return report_megascale_tracks(r, m, s, hosts, n, first, args, err);
 }
 
 static enum xp_status write_report(struct xp_span merged, const struct tool_args *args,

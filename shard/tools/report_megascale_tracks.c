@@ -8,6 +8,7 @@
 
 struct view {
     const struct mega *m;
+    const struct slack *s;
     const struct facts *hosts;
     size_t nhosts;
     struct xp_arena *a;
@@ -253,6 +254,13 @@ static uint32_t collective_named(const struct mega *m, struct xp_span name)
     return name.n && id != XP_STRPOOL_FULL && idmap_get(&m->by_name, id, &at) ? at : UINT32_MAX;
 }
 
+/* A transfer that there is, of which no occurrence is whole. */
+static bool is_transfer(const struct slack *s, struct xp_span name)
+{
+    uint32_t id = xp_strpool_find(&s->strings, name), at;
+    return id != XP_STRPOOL_FULL && idmap_get(&s->by_rendezvous, id, &at);
+}
+
 static uint32_t longest_of_all(const struct mega *m)
 {
     const struct mega_collective *c = m->collectives.p;
@@ -292,10 +300,10 @@ static enum xp_status choose(struct view *v, struct xp_span first, const struct 
                        "no occurrence has that key on these hosts: the table occurrences lists "
                        "those there are");
     *collective = one ? one->collective : collective_named(v->m, name.n ? name : first);
-    if (name.n && *collective == UINT32_MAX)
+    if (name.n && *collective == UINT32_MAX && !is_transfer(v->s, name))
         return xp_fail(err, XP_BAD_REQUEST, 0,
                        "there is no collective of that name: the table collectives lists them");
-    if (*collective == UINT32_MAX)
+    if (!name.n && *collective == UINT32_MAX)
         *collective = longest_of_all(v->m);
     if (!list(v, *collective))
         return xp_fail(err, XP_BUSY, 0, "no memory left for transfers");
@@ -360,10 +368,11 @@ static void remarks(struct report *r, const struct view *v)
 }
 
 enum xp_status report_megascale_tracks(struct report *r, const struct mega *m,
-                                       const struct facts *hosts, size_t n, struct xp_span first,
-                                       const struct tool_args *args, struct xp_error *err)
+                                       const struct slack *s, const struct facts *hosts, size_t n,
+                                       struct xp_span first, const struct tool_args *args,
+                                       struct xp_error *err)
 {
-    struct view v = {.m = m, .hosts = hosts, .nhosts = n, .a = r->a};
+    struct view v = {.m = m, .s = s, .hosts = hosts, .nhosts = n, .a = r->a};
     uint32_t collective = 0;
     bool asked;
     XP_TRY(choose(&v, first, args, &collective, &asked, err));
@@ -378,6 +387,10 @@ enum xp_status report_megascale_tracks(struct report *r, const struct mega *m,
                                           .ctx = &v,
                                           .sort = "total",
                                           .descending = true});
+    if (!v.shown && asked)
+        report_note(r, REPORT_INFO, "no_occurrence",
+                    "No occurrence of that collective lies within what was looked at, from its "
+                    "begin to its end.");
     if (!v.shown)
         return XP_OK;
     v.items = &VEC(m->items, struct mega_item)[v.shown->first_item];

@@ -165,7 +165,14 @@ static void edge_row(void *ctx, uint64_t i, struct report_cell *c)
     *c = x->program ? report_of_id(x->program) : report_none();
 }
 
-/* The channel that is asked for, else the one that takes longest; channels.n: there is none. */
+static bool is_before(const struct comm_channel *x, const struct comm_channel *y)
+{
+    bool px = x->kind == COMM_PERMUTE, py = y->kind == COMM_PERMUTE;
+    return px != py ? px : x->sum.total_ps > y->sum.total_ps;
+}
+
+/* The channel that is asked for, else the permute, or if there is none the channel, that takes
+ * longest; channels.n: there is none. */
 static size_t chosen(const struct comm *c, struct xp_span wanted)
 {
     const struct comm_channel *v = c->channels.p;
@@ -173,7 +180,7 @@ static size_t chosen(const struct comm *c, struct xp_span wanted)
     for (size_t i = 0; i < c->channels.n; i++) {
         if (wanted.n && xp_span_eq(xp_strpool_get(&c->strings, v[i].key), wanted))
             return i;
-        if (!wanted.n && (at == c->channels.n || v[i].sum.total_ps > v[at].sum.total_ps))
+        if (!wanted.n && (at == c->channels.n || is_before(&v[i], &v[at])))
             at = i;
     }
     return at;
@@ -206,7 +213,7 @@ static enum xp_status edges(struct report *r, struct view *v, struct xp_span wan
         return XP_OK;
     const struct comm_channel *x = &VEC(v->c->channels, struct comm_channel)[at];
     report_string(r, "channel", xp_strpool_get(&v->c->strings, x->key),
-                  wanted.n ? NULL : "takes longest in all");
+                  wanted.n ? NULL : "of permutes, or else of all, that which takes longest");
     report_table(r, &(struct report_rows){.id = "edges",
                                           .title = "Who sends to whom in the channel",
                                           .columns = edge_columns,

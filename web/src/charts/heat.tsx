@@ -18,7 +18,7 @@ const MIN_ROW = 3;
 
 /** From pale to strong in one hue; in the dark theme from dim to bright. Where there are values below
     0: orange for these, blue for those above, so that nobody has to tell red from green. */
-function rgbOf(share: number, isDark: boolean, signed: boolean): [number, number, number] {
+export function rgbOf(share: number, isDark: boolean, signed: boolean): [number, number, number] {
   const stops: [number, number, number][] = signed
     ? isDark
       ? [[255, 178, 92], [150, 92, 40], [32, 40, 56], [48, 92, 160], [128, 184, 255]]

@@ -4,6 +4,7 @@ import type { Cell, Table } from "../api/report";
 /** Of a table: the column that has the name, and the argument. */
 const PICKS: Record<string, readonly [column: string, arg: string]> = {
   kernels: ["kernel", "kernel"], runs: ["occurrence", "occurrence"], counters: ["counter", "counter"], chips: ["counter", "counter"], meanings: ["unit", "unit"],
+  channels: ["key", "channel"], transfers: ["rendezvous", "collective"], collectives: ["collective", "collective"], occurrences: ["key", "occurrence"],
 };
 
 export interface RowPick {
@@ -19,6 +20,8 @@ export function pickOf(t: Table): RowPick | null {
   if (!found || at < 0 || (t.id === "kernels" && !t.columns.some((c) => c.id === "short_name"))) return null;
   // Runs of a kernel are numbered on each host.
   const host = t.id === "runs" ? t.columns.findIndex((c) => c.id === "first_host") : -1;
+  // Another collective has other occurrences.
+  if (found[1] === "collective") return { arg: "collective", nameOf: (row) => String(row[at] ?? ""), more: () => ({ occurrence: "" }) };
   return { arg: found[1], nameOf: (row) => String(row[at] ?? ""), more: (row) => (host < 0 ? {} : { on: String(row[host] ?? "") }) };
 }
 

@@ -72,7 +72,7 @@ export function rangeArguments(s: ToolUrl): Record<string, string> {
 }
 
 /** The page's own arguments are no business of the server's. */
-const OURS = /^(view|than|lasso|measure|cols|group|w|axis|unit|sums|colour|one|other|versus|versus_run|t0|t1|q\..*|sort\..*|cols\..*|group\..*)$/;
+const OURS = /^(view|than|lasso|measure|arrows|cols|group|w|axis|unit|sums|colour|one|other|versus|versus_run|t0|t1|q\..*|sort\..*|cols\..*|group\..*)$/;
 
 export function toolArguments(s: ToolUrl): Record<string, string> {
   return Object.fromEntries(Object.entries(s.args).filter(([k]) => !OURS.test(k)));

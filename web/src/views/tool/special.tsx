@@ -15,9 +15,10 @@ import { GroupControls, groupedTables, IdleSwitch, layersFirst, TopSwitch } from
 import { Distribution, InferenceControls } from "./inference";
 import { CausesPart, CounterKernels, kernelArguments, KernelControls, kernelElsewhere, kernelSpan, kernelTables, SourcePart, VersusPart } from "./kernels";
 import { programArgument } from "./modules";
+import { MegascaleParts, networkPick } from "./megascale";
 import { AllocatorChoice, momentPick, MomentPart, momentTables } from "./moment";
-import { Questions } from "./questions";
 import { lassoTables, RooflinePart } from "./roofline";
+import { PodParts, podSeries } from "./torus";
 import { UnitsPart, unitTables } from "./units";
 
 export interface Special {
@@ -82,7 +83,8 @@ export const specials: Record<string, Special | undefined> = {
   hlo_stats: { controls: (p) => <GroupControls {...p} />, tables: groupedTables },
   framework_op_stats: { controls: ({ s }) => <div class="controls"><IdleSwitch s={s} /></div>, treeTitle: (s) => (byCaller(s) ? "By caller" : "By name scope"), tables: layersFirst },
   utilization_viewer: { afterSeries: (p) => <UnitsPart {...p} />, tables: unitTables },
-  megascale_stats: { afterSeries: (p) => <Questions {...p} /> },
+  megascale_stats: { afterSeries: (p) => <MegascaleParts {...p} />, pick: networkPick, elsewhere: (id) => /^(collective|occurrence)$/.test(id) },
+  pod_viewer: { series: podSeries, afterSeries: (p) => <PodParts {...p} />, elsewhere: (id) => id === "channel" },
   inference_profile: { controls: (p) => <InferenceControls {...p} />, top: (p) => <Distribution {...p} />, series: (r) => otherSeries(r) },
   perf_counters: { controls: (p) => <CounterControls {...p} />, top: (p) => <CounterPart {...p} />, tables: counterTables },
   memory_profile: {

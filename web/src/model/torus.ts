@@ -1,0 +1,109 @@
+// Cores where their chips sit, and who sends to whom: the tables "chips" and "edges" of the report of hosts and steps.
+import type { Cell, Report, Table } from "../api/report";
+import { asNumber } from "./units";
+
+export interface Chip {
+  host: string;
+  core: string; // the plane
+  id: number; // as programs number cores; NaN: not told
+  chip: number;
+  part: number; // which core of the chip
+  slice: number;
+  x: number;
+  y: number;
+  z: number;
+  values: number[]; // of the measures; NaN: none
+  begin: Cell; // of the step
+}
+
+export const MEASURES = [
+  ["own_time", "Step less waiting"], ["step_time", "Step time"], ["compute", "Compute"], ["waiting", "Waiting"], ["input", "Input"],
+] as const;
+
+const cellsOf = (t: Table): ((row: readonly Cell[], id: string) => Cell) => {
+  const at = new Map(t.columns.map((c, i) => [c.id, i]));
+  return (row, id) => row[at.get(id) ?? -1] ?? null;
+};
+
+export const tableOf = (r: Report, id: string): Table | undefined => r.tables.find((t) => t.id === id);
+
+export function chipsOf(t: Table): Chip[] {
+  const get = cellsOf(t);
+  const whole = (row: readonly Cell[], id: string): number => Math.max(0, Math.round(asNumber(get(row, id)) || 0));
+  return t.rows.map((row) => ({
+    host: String(get(row, "host") ?? ""), core: String(get(row, "core") ?? ""), id: asNumber(get(row, "id")),
+    chip: asNumber(get(row, "chip")), part: whole(row, "core_in_chip"), slice: whole(row, "slice"),
+    x: whole(row, "x"), y: whole(row, "y"), z: whole(row, "z"),
+    values: MEASURES.map(([id]) => asNumber(get(row, id))), begin: get(row, "first_begin_ps"),
+  }));
+}
+
+/** Chips of one slice and one z, as wide and high as their numbers reach. */
+export interface Plane {
+  slice: number;
+  z: number;
+  columns: number;
+  rows: number;
+  parts: number; // cores of a chip
+  chips: number[]; // places in the list
+}
+
+export function planesOf(chips: readonly Chip[]): Plane[] {
+  const by = new Map<string, Plane>();
+  chips.forEach((c, i) => {
+    const key = `${c.slice} ${c.z}`;
+    const p = by.get(key) ?? { slice: c.slice, z: c.z, columns: 0, rows: 0, parts: 1, chips: [] };
+    by.set(key, p);
+    p.columns = Math.max(p.columns, c.x + 1);
+    p.rows = Math.max(p.rows, c.y + 1);
+    p.parts = Math.max(p.parts, Math.min(16, c.part + 1));
+    p.chips.push(i);
+  });
+  return [...by.values()].sort((a, b) => a.slice - b.slice || a.z - b.z);
+}
+
+export interface Edge {
+  from: number; // places in the list of chips
+  to: number;
+  latency: number;
+  wait: number;
+  rate: number;
+  count: number;
+}
+
+/** Those of which both ends are here; the others are counted. */
+export function edgesOf(t: Table, chips: readonly Chip[]): { edges: Edge[]; open: number } {
+  const get = cellsOf(t);
+  const byName = new Map(chips.map((c, i) => [`${c.host}\n${c.core}`, i]));
+  const place = (row: readonly Cell[], host: string, core: string): number => byName.get(`${String(get(row, host) ?? "")}\n${String(get(row, core) ?? "")}`) ?? -1;
+  const all = t.rows.map((row): Edge => ({
+    from: place(row, "from_host", "from_core"), to: place(row, "host", "core"),
+    latency: asNumber(get(row, "mean_time")), wait: asNumber(get(row, "wait")), rate: asNumber(get(row, "rate")), count: asNumber(get(row, "count")),
+  }));
+  const edges = all.filter((e) => e.from >= 0 && e.to >= 0);
+  return { edges, open: all.length - edges.length };
+}
+
+export interface Channel {
+  key: string;
+  op: string;
+  channel: string;
+  kind: string;
+  latency: number;
+}
+
+export function channelsOf(t: Table): Channel[] {
+  const get = cellsOf(t);
+  return t.rows.map((row) => ({
+    key: String(get(row, "key") ?? ""), op: String(get(row, "op") ?? ""), channel: String(get(row, "channel") ?? ""),
+    kind: String(get(row, "kind") ?? ""), latency: asNumber(get(row, "mean_time")),
+  })).filter((c) => c.key !== "");
+}
+
+/** "4x8": sizes of a slice; null: it is not of that form, or holds fewer chips. */
+export function topologyOf(text: string, chips: number): number[] | null {
+  const m = /^(\d{1,5})x(\d{1,5})(?:x(\d{1,5}))?$/.exec(text.trim());
+  const sizes = m ? m.slice(1).filter((x) => x !== undefined).map(Number) : [];
+  const all = sizes.reduce((a, b) => a * b, 1);
+  return m && all >= Math.max(1, chips) && all <= 1 << 20 ? sizes : null;
+}
