@@ -3,15 +3,12 @@
 
 #include "shard/tools/counter_facts.h"
 #include "shard/tools/report_beside.h"
+#include "shard/tools/report_chip_units.h"
 #include "shard/tools/report_kernels.h"
 #include "shard/tools/reports_more.h"
 #include "shard/tools/tpu_units.h"
 
 /* Reports of hardware counters: what they say about each unit, and about kernels. */
-
-#define UNKNOWN_CHIP                                                                               \
-    "the counters are of a chip whose units are not known here (known: TPU v6e, v7x); their "      \
-    "values are in perf_counters"
 
 static enum xp_status no_memory(struct xp_error *err)
 {
@@ -59,9 +56,9 @@ static bool read_sample(struct facts *f, const struct counter_facts_device *d,
     return v->m != NULL;
 }
 
-/* Leaves the facts where the samples end. */
+/* Leaves the facts where the samples end, or where the chips do. */
 static enum xp_status read_hosts(struct facts *hosts, size_t n, size_t max, struct xp_arena *a,
-                                 struct samples *to, struct xp_error *err)
+                                 struct samples *to, struct chips_seen *chips, struct xp_error *err)
 {
     *to = (struct samples){.v = xp_arena_alloc(a, max * sizeof *to->v)};
     if (!to->v)
@@ -73,18 +70,21 @@ static enum xp_status read_hosts(struct facts *hosts, size_t n, size_t max, stru
             while (to->n < max && counter_facts_sample(&hosts[i], a, &s))
                 if (!read_sample(&hosts[i], &d, &s, a, to))
                     return no_memory(err);
+        if (chips)
+            chip_units_get(&hosts[i], chips);
         XP_TRY(facts_ok(&hosts[i], err));
     }
     return XP_OK;
 }
 
 static enum xp_status read_samples(struct xp_span merged, struct xp_arena *a, struct samples *to,
-                                   struct xp_error *err)
+                                   struct chips_seen *chips, struct xp_error *err)
 {
     struct facts *hosts;
     size_t n;
     XP_TRY(facts_open(merged, a, &hosts, &n, err));
-    return read_hosts(hosts, n, merged.n / 5 + 1 /* a sample is 5 values at least */, a, to, err);
+    return read_hosts(hosts, n, merged.n / 5 + 1 /* a sample is 5 values at least */, a, to, chips,
+                      err);
 }
 
 static void note_samples(struct report *r, const struct samples *s)
@@ -93,8 +93,6 @@ static void note_samples(struct report *r, const struct samples *s)
         report_u64(r, "samples", s->n, NULL);
     else
         report_na(r, "samples", COUNTERS_NONE);
-    if (s->n && !s->units)
-        report_note(r, REPORT_WARNING, "units_unknown", UNKNOWN_CHIP);
 }
 
 /* --- utilization_viewer: units --- */
@@ -313,11 +311,12 @@ static enum xp_status write_units(struct xp_span merged, const struct tool_args 
                                   struct report *r, struct xp_error *err)
 {
     struct samples s;
+    struct chips_seen chips = {.n = 0};
     struct beside_samples asked;
     struct matrix *m = xp_arena_zalloc(r->a, sizeof *m);
     size_t n = 0;
     XP_TRY(beside_samples_of(args, &asked, err));
-    XP_TRY(read_samples(merged, r->a, &s, err));
+    XP_TRY(read_samples(merged, r->a, &s, &chips, err));
     struct unit *v = xp_arena_alloc(r->a, (s.units + 1) * sizeof *v);
     struct beside_sample *ids = list_samples(&s, r->a);
     if (!v || !m || !ids)
@@ -338,17 +337,20 @@ static enum xp_status write_units(struct xp_span merged, const struct tool_args 
                                           .ctx = v,
                                           .sort = "busy",
                                           .descending = true});
-    if (!s.units)
+    if (!s.units) {
+        chip_units_write(r, &chips);
         return XP_OK;
+    }
     XP_TRY(table_matrix(r, &s, &asked, m, err));
     table_meanings(r, &s);
     beside_table_samples(r, ids, s.n);
+    chip_units_write(r, &chips);
     return XP_OK;
 }
 
 const struct tool_report report_utilization_viewer = {
     .question = "Which units of the hardware were busy?",
-    .map = counter_facts_map_any,
+    .map = chip_units_map,
     .merge = facts_merge,
     .write = write_units,
 };
@@ -420,7 +422,7 @@ static enum xp_status write_kernels(struct xp_span merged, const struct tool_arg
     struct facts *hosts;
     size_t n;
     XP_TRY(facts_open(merged, r->a, &hosts, &n, err));
-    XP_TRY(read_hosts(hosts, n, merged.n / 5 + 1, r->a, &s, err));
+    XP_TRY(read_hosts(hosts, n, merged.n / 5 + 1, r->a, &s, NULL, err));
     XP_TRY(report_kernels(hosts, n, args, r, err));
     note_samples(r, &s);
     for (size_t i = 0; i < s.n; i++) {
