@@ -35,11 +35,12 @@ static enum xp_status read_order(struct xp_span sort, struct order *o, struct xp
         id = xp_span_of(id.p + 1, id.n - 1);
     o->column = run_column_named(id);
     if (sort.n && o->column == RUN_COLUMNS_N)
-        return xp_fail(err, XP_BAD_REQUEST, 0,
-                       "runs are not ordered by \"%.*s\": sort is run, captured, hosts, size, "
-                       "state, device, kind, step, mfu, memory, findings, dropped, cores, program "
-                       "or work, or one of these behind a -",
-                       (int)(sort.n < 60 ? sort.n : 60), (const char *)sort.p);
+        return xp_fail(
+            err, XP_BAD_REQUEST, 0,
+            "runs are not ordered by \"%.*s\": sort is run, captured, hosts, size, "
+            "state, device, kind, step, mfu, memory, findings, dropped, devices, cores, program "
+            "or work, or one of these behind a -",
+            (int)(sort.n < 60 ? sort.n : 60), (const char *)sort.p);
     if (!sort.n)
         *o = (struct order){RUN_COLUMN_CAPTURED, true};
     return XP_OK;

@@ -73,9 +73,9 @@ struct run_value run_column_value(enum run_column c, const struct run *r, const 
         [RUN_COLUMN_DEVICE] = FACT_DEVICE,   [RUN_COLUMN_STEP] = FACT_STEP,
         [RUN_COLUMN_MFU] = FACT_MFU,         [RUN_COLUMN_MEMORY] = FACT_MEMORY,
         [RUN_COLUMN_DROPPED] = FACT_DROPPED, [RUN_COLUMN_CORES] = FACT_CORES,
-        [RUN_COLUMN_PROGRAM] = FACT_PROGRAM, [RUN_COLUMN_WORK] = FACT_WORK,
-        [RUN_COLUMN_P0] = FACT_P0,           [RUN_COLUMN_P1] = FACT_P1,
-        [RUN_COLUMN_P2] = FACT_P2,
+        [RUN_COLUMN_DEVICES] = FACT_DEVICES, [RUN_COLUMN_PROGRAM] = FACT_PROGRAM,
+        [RUN_COLUMN_WORK] = FACT_WORK,       [RUN_COLUMN_P0] = FACT_P0,
+        [RUN_COLUMN_P1] = FACT_P1,           [RUN_COLUMN_P2] = FACT_P2,
     };
     switch (c) {
     case RUN_COLUMN_NAME:

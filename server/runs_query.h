@@ -31,6 +31,7 @@
     X(MEMORY, "memory", NUMBER)                                                                    \
     X(FINDINGS, "findings", NUMBER)                                                                \
     X(DROPPED, "dropped", NUMBER)                                                                  \
+    X(DEVICES, "devices", NUMBER)                                                                  \
     X(CORES, "cores", NUMBER)                                                                      \
     X(PROGRAM, "program", TEXT)                                                                    \
     X(WORK, "work", TEXT)                                                                          \

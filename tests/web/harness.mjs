@@ -46,7 +46,9 @@ export function realProfile(run, host) {
 }
 
 export async function startServer(logdir, ...flags) {
-  const child = spawn(binary, ["--logdir", logdir, "--port", "0", ...flags], { stdio: ["ignore", "pipe", "pipe"] });
+  // What is looked at by and by would change pages while they are looked at.
+  const still = flags.includes("--figures-limit") ? [] : ["--figures-limit", "0"];
+  const child = spawn(binary, ["--logdir", logdir, "--port", "0", ...still, ...flags], { stdio: ["ignore", "pipe", "pipe"] });
   let log = "";
   const url = await new Promise((done, failed) => {
     const timer = setTimeout(() => failed(new Error(`no address within a minute:\n${log}`)), 60_000);

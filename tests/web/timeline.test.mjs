@@ -119,49 +119,75 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     await close();
   });
 
-  test("figures of runs are got on demand, kept, and ordered by; what is in work can be seen and ended", async () => {
+  test("figures of runs are the server's, got on demand, and ordered by; columns are chosen; what is in work can be seen and ended", async () => {
     const { page, check, close } = await openPage(browser, server.url);
     let let_go = () => undefined;
     const held = new Promise((done) => (let_go = done));
     const asked = [];
-    const report = (tool, metrics) => ({ tool, metrics: Object.entries(metrics).map(([id, value]) => ({ id, label: id, unit: "", value, reason: value === null ? `no ${id}` : null })) });
+    const lists = [];
     await page.route(/report\?/, async (route) => {
       const q = new URL(route.request().url()).searchParams;
-      if (!/overview_page|memory_profile/.test(q.get("tool"))) return route.continue();
       asked.push(`${q.get("run")} ${q.get("tool")}`);
       if (q.get("run") === "many") await held;
-      const step = q.get("run") === "scoped" ? 3_000_000_000 : 9_000_000_000;
-      return route.fulfill({ json: q.get("tool") === "overview_page" ? report("overview_page", { device_type: MARKUP, step_time_mean: step }) : report("memory_profile", { peak_memory: null }) }).catch(() => undefined);
+      return route.continue().catch(() => undefined);
+    });
+    await page.route(/api\/v1\/runs\?/, async (route) => {
+      lists.push(new URL(route.request().url()).searchParams.get("sort"));
+      const answer = await route.fetch();
+      const list = await answer.json();
+      const scoped = list.runs.find((r) => r.run === "scoped");
+      if (scoped) Object.assign(scoped, { kind: MARKUP, facts: { device_type: MARKUP, step_time_mean: 3_000_000_000, devices: 2, expected_devices: 8, expected_hosts: 4, findings_p0: 1, findings_p1: 0, findings_p2: 2, dropped_events: 1234, workload: MARKUP, why: { peak_memory: "no peak_memory" }, notes: { expected_hosts: MARKUP } } });
+      await route.fulfill({ response: answer, json: list });
     });
     await page.goto(server.url);
     await page.waitForSelector(".runs a");
-    assert.deepEqual(asked, [], "a list asks for no figures by itself");
     const line = (run) => page.locator(".runs tbody tr", { has: page.locator(`th a:text-is("${run}")`) });
-    for (const run of ["scoped", RUN]) {
-      await line(run).locator("button.get").first().click();
-      await line(run).getByText("ms", { exact: false }).first().waitFor({ timeout: 30_000 });
-    }
-    assert.match(await line("scoped").innerText(), /<img src=x[\s\S]*3\.000 ms/);
-    assert.match(await line("scoped").locator(".na").getAttribute("title"), /no peak_memory/);
-    await page.click(".runs thead button:has-text('Step time')");
-    await page.click(".runs thead button:has-text('Step time')");
-    await waitFor("the shortest step is first", async () => /^scoped/.test(await page.locator(".runs tbody th").first().innerText()));
-    assert.equal(new URL(page.url()).searchParams.get("sort"), "step");
+    const text = await line("scoped").innerText();
+    for (const part of ["<img src=x", "3.000 ms", "1/4", "2/8", "1 P0", "2 P2", "1234"]) assert.ok(text.includes(part), `${part} in ${text}`);
+    assert.equal(await line("scoped").locator(".na[title='no peak_memory']").count(), 1);
+    assert.deepEqual(asked, [], "a list asks for no figures by itself");
+    await line(RUN).locator("button.get").click();
+    await line(RUN).getByText("784.1 ms").waitFor({ timeout: 30_000 });
+    assert.ok(asked.includes(`${RUN} run_facts`));
 
-    await line("many").locator("button.get").first().click();
+    await page.click(".runs thead button:has-text('Step time')");
+    await waitFor("the server orders", () => lists.at(-1) === "-step");
+    await page.click(".runs thead button:has-text('Step time')");
+    await waitFor("the other way", () => lists.at(-1) === "step");
+    assert.equal(new URL(page.url()).searchParams.get("sort"), "step");
+    assert.equal(await page.locator(".runs thead th", { hasText: "Step time" }).getAttribute("aria-sort"), "ascending");
+    const width = async () => (await page.locator(".runs thead th", { hasText: "Run" }).first().boundingBox()).width;
+    const before = await width();
+    await page.locator(".runs thead button:text-is('Run')").focus();
+    for (let i = 0; i < 4; i++) await page.keyboard.press("Shift+ArrowRight");
+    await waitFor("the column is wider", async () => (await width()) > before + 40);
+    await page.click("button[title='Choose columns']");
+    await page.locator(".chooser label", { hasText: "Program" }).locator("input").check();
+    await page.locator(".runs thead th", { hasText: "Program" }).waitFor();
+    assert.equal(new URL(page.url()).searchParams.get("cols"), "program");
+    await page.keyboard.press("Escape");
+    await page.screenshot({ path: join(shots, "runs-figures-light.png") });
+
+    await line("many").locator("button.get").click();
     await page.click("[title^='Work in progress']", { timeout: 30_000 });
     assert.match(await page.locator(".jobs").innerText(), /Figures of many/);
-    await page.screenshot({ path: join(shots, "runs-figures-light.png") });
     await page.click(".jobs .button");
     await waitFor("nothing is in work", async () => (await page.locator("[title^='Work in progress']").count()) === 0, 30_000);
     assert.equal(await line("many").locator("button.get").count() > 0, true, "it can be asked for again");
     let_go();
 
-    const before = asked.length;
+    const told = asked.length;
     await page.reload();
     await page.waitForSelector(".runs a");
-    assert.match(await line("scoped").innerText(), /3\.000 ms/, "kept");
-    assert.equal(asked.length, before);
+    assert.match(await line(RUN).innerText(), /784\.1 ms/, "the server keeps them");
+    assert.equal(asked.length, told);
+    await page.goto(`${base}run?run=${RUN}`);
+    await page.waitForSelector("[data-metric=expected_devices], [data-metric=devices]");
+    assert.match(await page.locator("[data-metric=devices]").innerText(), /4 of 8/);
+    const file = await page.request.get(new URL(await page.locator(".runs a[download]").first().getAttribute("href"), page.url()).href);
+    assert.match(file.headers()["content-disposition"], /^attachment; filename="worker-0\.xplane\.pb"/);
+    await page.goto(`${base}overview_page?run=${RUN}`);
+    await page.locator(".coverage .warned", { hasText: "4 of 8 devices" }).waitFor({ timeout: 30_000 });
     assert.equal(await page.evaluate(() => window.pwned), undefined);
     assert.deepEqual(await check(), []);
     await close();

@@ -879,7 +879,7 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
         return t.skip("the fonts of the goldens, DejaVu, are not installed");
       }
       // What is another one each time.
-      await page.evaluate(() => document.querySelectorAll(".when, .ago, .page-head code, .status, .runs .get, .runs .figure, .runs .na").forEach((e) => (e.style.visibility = "hidden")));
+      await page.evaluate(() => document.querySelectorAll(".when, .ago, .page-head code, .status, .get-figures, .runs .get, .runs .step-cell, .runs .figure, .runs .na").forEach((e) => (e.style.visibility = "hidden")));
       const png = await page.screenshot({ animations: "disabled", caret: "hide" });
       const seen = decode(png);
       const file = join(goldens, `${name}-${colorScheme}.png`);

@@ -6,6 +6,8 @@ export interface Runs {
   runs: RunRow[];
   total: number;
   total_exact: boolean; // false: some folders have not been looked into
+  looked?: number; // of total, those that were looked into: in other orders the rest is last
+  figures_limit?: number; // bytes of a run whose figures come by themselves; 0: none do
   next: string | null;
   cut: string | null; // why the listing stopped short
   joins?: RunJoin[]; // of the runs that are listed
@@ -27,6 +29,30 @@ export interface RunRow {
   bytes: number;
   state: "ready" | "empty" | "unsupported" | "unreadable";
   note: string;
+  kind?: string | null; // how the capture was begun
+  facts?: RunFacts | null; // null: not known yet
+}
+
+/** Figures of a run, by the ids of metrics. */
+export interface RunFacts {
+  device_type: string | null;
+  cores: number | null;
+  step_time_mean: number | null; // ps
+  mxu_utilization: number | null;
+  peak_memory: number | null; // bytes
+  findings_p0: number | null;
+  findings_p1: number | null;
+  findings_p2: number | null;
+  dropped_events: number | null;
+  capture_kind: string | null;
+  run_kind: string | null;
+  workload: string | null;
+  hosts: number | null;
+  expected_hosts: number | null;
+  devices: number | null;
+  expected_devices: number | null;
+  why: Partial<Record<string, string>>; // of what is null
+  notes: Partial<Record<string, string>>; // beside numbers
 }
 
 export interface Run {
@@ -36,6 +62,9 @@ export interface Run {
   expires_ms?: number | null; // of an uploaded file: until when it is there
   note?: string;
   decoder?: string; // what reads it: product and version
+  captured_from?: "name" | "mtime";
+  kind?: string | null;
+  facts?: RunFacts | null;
   hosts: Host[];
 }
 

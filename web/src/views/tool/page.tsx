@@ -6,7 +6,6 @@ import { Api } from "../../api/client";
 import type { Column, Metric, Report } from "../../api/report";
 import type { Progress, Run } from "../../api/types";
 import { BASE_COLUMNS, type Base } from "../../model/base";
-import { bytes, count, plural } from "../../model/format";
 import { here } from "../../model/location";
 import { runTitle } from "../../model/runname";
 import { serverFilter } from "../../model/serverfilter";
@@ -16,10 +15,10 @@ import { markdownText } from "../../model/tablemodel";
 import { show } from "../../model/units";
 import { whyHref } from "../../model/why";
 import { dialog } from "../../shell/dialogs";
-import { remember } from "../../shell/figures";
 import { progressText } from "../../shell/jobs";
 import { toolsOf } from "../../shell/runtools";
 import { Copy } from "../../widgets/copy";
+import { Coverage } from "../../widgets/coverage";
 import { HostPicker } from "../../widgets/hosts";
 import { Icon } from "../../widgets/icon";
 import { isSecond, Tile, Unknown } from "../../widgets/metric";
@@ -70,13 +69,6 @@ export function ToolPage() {
   }, [r]);
 
   const held = useBase(api, s, tool, r, specials[tool.id]?.args?.(s));
-
-  // The list of runs shows what was seen here, without asking for it again.
-  const overview = r && tool.id === "overview_page" && s.hosts.length === 0 && !r.range && !s.marker ? r : null;
-  const size = info.value?.hosts.reduce((a, h) => a + h.bytes, 0);
-  useEffect(() => {
-    if (overview && size !== undefined) remember(root, s.run, size, overview);
-  }, [overview, size]);
 
   return (
     <>
@@ -173,25 +165,6 @@ function ofHosts(run: Run | null, hosts: readonly string[]): number {
   return run?.hosts.reduce((a, h) => a + (seen.has(h.host) ? h.bytes : 0), 0) ?? 0;
 }
 
-function Coverage({ r, size, decoder }: { r: Report; size: number; decoder: string }) {
-  const of = (id: string): string => {
-    const m = r.metrics.find((x) => x.id === id);
-    return m && m.value !== null ? show(m.value, m.unit) : "";
-  };
-  const device = of("device_type");
-  const cores = of("cores");
-  const clock = r.hosts.length > 1 ? of("clock_offset") : "";
-  const uncertain = !clock && r.hosts.length > 1 ? r.metrics.find((m) => m.id === "clock_offset")?.reason : undefined;
-  const told = r.notes.filter((n) => n.code === "profiler_error").length;
-  const parts = [
-    r.missing_hosts.length ? `${count(r.hosts.length)} of ${plural(r.hosts.length + r.missing_hosts.length, "host")}` : plural(r.hosts.length, "host"),
-    cores && `${cores} cores`, device, size > 0 && bytes(size), clock && `clocks within ${clock}`,
-    uncertain !== undefined && "clocks not compared", told > 0 && plural(told, "error of the profiler", "errors of the profiler"),
-    decoder && `xprofd ${decoder}`,
-  ].filter(Boolean);
-  return <p class="coverage" title={[...r.hosts.slice(0, 50), ...(uncertain ? [`Clocks: ${uncertain}`] : [])].join("\n")}>From {parts.join(" · ")}</p>;
-}
-
 function LinkedTile({ m, report, s, root, here: at, small, held }: { m: Metric; report: Report; s: ToolUrl; root: string; here: string; small?: boolean; held: Base | null | undefined }) {
   const why = whyHref(report, m.id, s, root);
   const page = metricPage(m.id);
@@ -243,7 +216,7 @@ function ReportView({ report: r, s, root, tool, base, size, decoder, all }: { re
         {special?.controls?.(p)}
       </div>
       {r.verdict && <p class="verdict"><Icon name="gauge" /> <span>{r.verdict}</span> <Copy text={() => r.verdict!} title="Copy the sentence" /></p>}
-      <Coverage r={r} size={size} decoder={decoder} />
+      <Coverage r={r} root={root} run={s.run} hosts={s.hosts} size={size} decoder={decoder} />
       <Missing report={r} />
       <Notes notes={r.notes} />
       {nothing && <div class="empty"><h2>Nothing to show</h2><p>The profile was read, and holds nothing that this page is about.</p></div>}
