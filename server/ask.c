@@ -330,7 +330,7 @@ static void tell_facts(const struct ask *ask, const struct shard_answer *sa)
 {
     struct runfacts *facts = ask->app->facts;
     enum shard_op op = ask->route->op;
-    if (!facts || sa->volatile_answer || op == SHARD_PROGRESS ||
+    if (!facts || !ask->run || sa->volatile_answer || op == SHARD_PROGRESS ||
         ask_is_upload(ask, xp_span_str(ask->run->name)))
         return;
     if (is_run_facts(ask))
