@@ -1,6 +1,6 @@
 // The pages of tools: on the sample profiles with the real server, and on reports made here.
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -334,6 +334,68 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     await page.waitForSelector(".row-card:has-text('kernel_1')");
     assert.deepEqual(await check(), []);
     await close();
+  });
+
+  const pallas = (chip) => realProfile(`../tpu/profiles/pallas_${chip}`, "tpu-job-w-0");
+
+  test("a custom kernel tells what it does inside, run by run, part by part, and beside another version", { skip: !(pallas("v5e") && pallas("v6e")) && "the samples are not there" }, async () => {
+    const added = ["v5e", "v6e"].map((chip) => [`kernels_${chip}`, pallas(chip)]);
+    for (const [run, bytes] of added) logdir.add(run, "tpu-job-w-0", bytes);
+    const { page, check, close } = await openPage(browser, server.url);
+    const at = (name) => new URL(page.url()).searchParams.get(name);
+    try {
+      await page.goto(`${base}kernel_utilization?run=kernels_v6e`);
+      await ready(page);
+      await page.locator(".head-row select").first().selectOption({ label: "tiled_matmul.4, 1.029 ms" });
+      await waitFor("the kernel is the chosen op", () => at("op") === "tiled_matmul.4" && /^\d+$/.test(at("program") ?? ""));
+      await page.waitForSelector(".verdict >> text=64.5 % of what is recorded of the run of tiled_matmul.4: computes.");
+      const causes = page.locator("table.causes");
+      assert.match(await causes.innerText(), /Computes\s+429\.4 ns\s+64\.5 %[\s\S]*Loads and stores only[\s\S]*?202\.2 ns\s+30\.3 %[\s\S]*Not recorded/);
+      assert.match(await page.locator(".stack").innerText(), /pallas_kernels\.py:28 in tiled_matmul/);
+      assert.match(await page.locator("section[aria-label='Instructions by source'] .data, .table-block:has-text('Instructions by source') .data").first().innerText(), /pallas_kernels\.py:23/);
+      // Another version: the kernel of that name in another run, another kernel of this one.
+      await page.getByLabel("Other run").fill("kernels_v5e");
+      await page.getByLabel("Other run").press("Enter");
+      await page.waitForSelector("section[aria-label='Two versions'] .verdict >> text=The other takes 245.1 µs, this one 84.71 µs: +189.4 %.");
+      assert.equal(at("versus_run"), "kernels_v5e");
+      await page.locator("section[aria-label='Two versions'] select").selectOption("fused_attention.1");
+      await page.waitForSelector("section[aria-label='Two versions'] .verdict >> text=The other takes 1.443 ms");
+      assert.equal(at("versus"), "fused_attention.1");
+      // axe finds nothing in its own parts.
+      await page.emulateMedia({ colorScheme: "dark" });
+      await page.screenshot({ path: join(shots, "kernel.png") });
+      if (existsSync(axe)) {
+        await page.evaluate(readFileSync(axe, "utf8"));
+        const { violations } = await page.evaluate(() => window.axe.run("section.panel", { resultTypes: ["violations"], runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }));
+        assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes[0].target} ${v.nodes[0].any[0]?.message}`), []);
+      }
+      // Part of the run, by keys: every page is then about it.
+      await page.locator("[aria-label^='Units over time'] .heat-plot").focus();
+      for (const key of ["ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight", "Enter"]) await page.keyboard.press(key);
+      await waitFor("the range is in the address", () => /^\d+\.\.\d+$/.test(at("range") ?? ""));
+      const [t0, t1] = at("range").split("..").map(BigInt);
+      assert.ok(t1 > t0 && t1 - t0 < 20_000n, at("range"));
+      await page.waitForSelector(`.tool-page[aria-busy=false] [data-metric=kernel_run_time] >> text=${Number(t1 - t0) / 1000}`);
+      await page.goBack();
+      // A run without a record says so; the timeline is at it.
+      await page.locator(".head-row select").nth(1).selectOption("3");
+      await page.waitForSelector("text=The profile does not say what this run did inside.");
+      assert.equal(at("occurrence"), "3");
+      await page.click("text=This run in the timeline");
+      await page.waitForSelector(".drawing canvas");
+      assert.equal(at("op"), "tiled_matmul.4");
+      const [from, to] = at("t").split("..").map(BigInt);
+      assert.ok(to - from > 83_000_000n && to - from < 100_000_000n, at("t"));
+      // From the other side: an op of another page.
+      await page.goto(`${base}hlo_stats?run=kernels_v6e&op=tiled_matmul.7`);
+      await ready(page);
+      await page.click(".op-links a:has-text('Custom kernels')");
+      await page.waitForSelector(".verdict >> text=tiled_matmul.7");
+      assert.deepEqual(await check(), []);
+    } finally {
+      await close();
+      for (const [run] of added) rmSync(join(logdir.path, "plugins/profile", run), { recursive: true });
+    }
   });
 
   test("what percentiles are of is asked of the server", { skip: !realProfile("synth_inference", "serving-0") && "the sample is not there" }, async () => {

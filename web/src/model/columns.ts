@@ -79,7 +79,7 @@ export function naturalWidth(c: Column, rows: readonly (readonly Cell[])[], at: 
 
 const COMMON = 24; // characters
 
-/** How much of the beginning of a column's texts is the same everywhere, up to the end of a word. */
+/** How much of the beginning of a column's texts is the same everywhere, up to the end of a word, or of a folder. */
 export function commonStart(rows: readonly (readonly Cell[])[], at: number): number {
   let common: string | null = null;
   for (const row of rows) {
@@ -93,6 +93,7 @@ export function commonStart(rows: readonly (readonly Cell[])[], at: number): num
     if (common.length < COMMON) return 0;
   }
   if (common === null || new Set(rows.map((r) => r[at]).filter((v) => typeof v === "string")).size < 2) return 0;
-  const word = Math.max(...["_", "/", ".", " "].map((c) => common!.lastIndexOf(c)));
+  // Of a path the file's name stays whole.
+  const word = common.includes("/") ? common.lastIndexOf("/") : Math.max(...["_", ".", " "].map((c) => common!.lastIndexOf(c)));
   return word + 1 >= COMMON ? word + 1 : 0;
 }
