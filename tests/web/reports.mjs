@@ -67,3 +67,26 @@ export function everything({ name = (i) => `name ${i}`, tool = "overview_page", 
     links: [],
   };
 }
+
+/** Suggestions: {rule: [priority, share]}; an op of the first is called `name`. */
+export function suggestions(found, name = "copy.1") {
+  const text = (id) => column(id, id, "", "text");
+  const number = (id, unit = "ps") => column(id, id, unit, "number");
+  const place = ["w-0", "/device:TPU:0", 1_000_000, 500_000];
+  const table = (id, columns, rows) => ({ id, title: id, note: null, columns, rows, total_rows: rows.length, rest: null, sort: null });
+  const places = [text("first_host"), text("first_plane"), number("first_begin_ps"), number("first_duration_ps")];
+  return {
+    ...everything({ tool: "smart_suggestion" }), series: [], tree: null, text: null, missing_hosts: [], notes: [],
+    metrics: [metric("status", "Status", "", "NEEDS_ATTENTION"), metric("step_time_mean", "Step time", "ps", 10e9), metric("idle_fraction", "Idle", "fraction", 0.4), metric("peak_memory", "Peak memory", "bytes", null), metric("device_type", "Device", "", "TPU"), metric("hosts", "Hosts", "count", 2)],
+    tables: [
+      table("findings", [text("rule"), text("priority"), number("share", "fraction"), text("finding"), text("evidence"), text("fix"), text("tool"), column("op", "Op", "", "op"), text("program_id"), ...places, number("impact")],
+        Object.entries(found).map(([rule, [priority, share]]) => [rule, priority, share, `about ${rule}`, null, "Do less.", "hlo_stats", name, "42", ...place, Math.round(share * 10e9)])),
+      table("evidence", [text("rule"), text("evidence"), number("share", "fraction"), text("tool"), column("op", "Op", "", "op"), text("program_id"), ...places],
+        Object.keys(found).flatMap((rule) => [[rule, name, 0.1, "hlo_stats", name, "42", ...place], [rule, "the longest pause", null, "trace", null, null, ...place]])),
+      table("summary", [text("sentence")], [["It needs attention: it waits."], ["A step takes 10 ms."], ["What helps first: do less."]]),
+      table("gate", [text("condition"), text("id"), number("value", ""), number("limit", ""), column("at_least", "", "", "bool"), column("met", "", "", "bool"), text("reason")], [["use", "work", 0.1, 0.5, true, false, null], ["memory", "memory", null, 0.9, false, null, "no allocations"]]),
+      table("programs", [text("program")], [["jit_f"]]),
+      table("rules", [text("rule"), text("state")], [["copies", "fine"]]),
+    ],
+  };
+}

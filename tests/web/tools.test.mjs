@@ -5,9 +5,10 @@ import { after, before, describe, test } from "node:test";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { inkOf, Logdir, missing, openPage, realProfile, shots, startBrowser, startServer, waitFor } from "./harness.mjs";
+import { FakeCaptures } from "./captures.mjs";
 import { decode, difference, encodeSmall } from "./png.mjs";
 import { MARKUP, plainProfile } from "./profile.mjs";
-import { bufferTable, everything, opTable } from "./reports.mjs";
+import { bufferTable, everything, opTable, suggestions } from "./reports.mjs";
 
 const reason = missing();
 const web = join(dirname(fileURLToPath(import.meta.url)), "../../web");
@@ -834,6 +835,148 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     }
     assert.deepEqual(await check(/status of 404/), []); // share links are off here
     await close();
+  });
+
+  test("suggestions are a report: status, what shows each finding, what changed since the run before, and all of it as Markdown", async () => {
+    let broken = false;
+    const { page, check, close } = await openWith((q) => {
+      if (q.get("tool") !== "smart_suggestion") return null;
+      return q.get("run") === PLAIN ? suggestions({ idle: ["P0", 0.4], copies: ["P1", 0.2] }, MARKUP) : suggestions({ idle: ["P1", 0.25], input_bound: ["P1", 0.1] });
+    });
+    await page.route(/api\/v1\/runs\?/, (route) => route.fulfill({ json: {
+      location: "logs", total: 2, total_exact: true, next: null, cut: null, empty: null,
+      runs: [PLAIN, "before"].map((run, i) => ({ run, captured_ms: 2000 - i, captured_from: "name", hosts: 2, bytes: 10, state: "ready", note: "" })),
+    } }));
+    await page.route(/report\?.*run=before/, (route) => (broken ? route.fulfill({ status: 500, contentType: "application/problem+json", body: '{"title":"Internal","detail":"on fire"}' }) : route.fallback()));
+    await page.goto(`${base}smart_suggestion?run=${PLAIN}`);
+    await page.waitForSelector(".since-part >> text=Findings:");
+    assert.equal(await page.locator(".report-status").getAttribute("data-status"), "NEEDS_ATTENTION");
+    assert.match(await page.locator(".report-status").innerText(), /NEEDS ATTENTION\s+It needs attention/);
+    assert.match(await page.locator(".since-part").innerText(), /1 new, 1 gone, 1 changed\. A step takes[\s\S]*Against before[\s\S]*gone about input_bound was 10\.0 %/);
+    const cards = page.locator(".finding");
+    assert.match(await cards.first().innerText(), /P0\s+about idle\s+was 25\.0 %\s+40\.0 %[\s\S]*Evidence[\s\S]*Expected impact\s+At most 4\.000 ms of each step\.[\s\S]*What helps/);
+    assert.match(await cards.nth(1).innerText(), /P1\s+about copies\s+new/);
+    const evidence = cards.first().locator("dd li");
+    assert.ok((await evidence.first().innerText()).includes(MARKUP), "a name is text");
+    assert.match(await evidence.first().locator("a").first().getAttribute("href"), /hlo_stats\?run=plain&op=/);
+    assert.match(await evidence.nth(1).locator("a").getAttribute("href"), /trace\?run=plain&host=w-0&t=/);
+    await page.evaluate(() => (navigator.clipboard.writeText = (text) => ((window.copied = text), Promise.resolve())));
+    await page.click(".bar button[title^='Copy the whole report']");
+    const text = await waitFor("it is copied", () => page.evaluate(() => window.copied));
+    assert.match(text, /^## Suggestions for plain\n\n\*\*NEEDS ATTENTION\*\*[\s\S]*### Since before[\s\S]*### P0: about idle[\s\S]*\]\(http:\/\/127[\s\S]*Fix: /);
+    assert.ok(!text.includes(MARKUP), "and no markup there either");
+    // What is known stands last, and the status says so.
+    await cards.first().getByRole("button", { name: "Mark as known" }).click();
+    await waitFor("it stands last", async () => (await cards.nth(1).innerText()).includes("about idle"));
+    assert.match(await page.locator(".report-status").innerText(), /1 of what is weighty are marked as known/);
+    await cards.nth(1).getByRole("button", { name: "Known: forget that" }).click();
+    // Another run, in the address; that it fails takes nothing from the page.
+    broken = true;
+    await page.selectOption(".since-part select", "before");
+    await page.waitForSelector(".since-part >> text=Its report cannot be read: on fire");
+    assert.equal(new URL(page.url()).searchParams.get("base"), "before");
+    assert.equal(await cards.count(), 2);
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+    assert.deepEqual(await check(/status of 500/), []);
+    await close();
+  });
+
+  test("a capture is asked for, watched, ended, tried again; what records continuously is seen on every page", { skip: !existsSync(axe) && "axe-core is not installed" }, async () => {
+    const fake = new FakeCaptures({ names: ["w-1", "w-9", MARKUP] });
+    const url = await fake.start(server.url);
+    const { page, check, close } = await openPage(browser, url, { bypassCSP: true, reducedMotion: "reduce" });
+    const at = (name) => new URL(page.url()).searchParams.get(name);
+    const clean = async (what) => {
+      await page.evaluate(readFileSync(axe, "utf8"));
+      const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"], runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
+      assert.deepEqual(violations.map((v) => `${what}: ${v.id}: ${v.nodes[0].target} ${v.nodes[0].any[0]?.message}`), []);
+    };
+    const card = page.locator(".job-card");
+    // From a run: its hosts are chosen.
+    await page.goto(`${url}/p/local/run?run=${PLAIN}`);
+    await page.click(".bar a:has-text('Capture')");
+    await page.waitForSelector(".capture-form");
+    assert.equal(at("run"), PLAIN);
+    const boxes = page.locator(".target-list input");
+    assert.deepEqual(await boxes.evaluateAll((all) => all.map((b) => b.checked)), [true, false, false]);
+    assert.equal(await page.locator("[type=submit]").innerText(), "Capture w-1 for 2 s");
+    assert.match(await page.locator(".estimate").innerText(), /About 95\.4 MiB, as the last captures were; 2\.00 GiB a profile is the limit/);
+    // What is wrong is said where it is, and nothing is sent.
+    await page.getByLabel("Duration, seconds").fill("0");
+    await page.getByRole("button", { name: "Add an option" }).click();
+    await page.keyboard.type("tpu trace=1");
+    await page.keyboard.press("Enter");
+    assert.match(await page.locator(".capture-form").innerText(), /From 0\.1 s to 10 min[\s\S]*letters, digits and _ only/);
+    await waitFor("the first of them has the focus", () => page.evaluate(() => document.activeElement?.closest(".form-field")?.textContent.startsWith("Duration")));
+    assert.equal(fake.asked.length, 0);
+    await page.getByLabel("Name of option 1").fill("tpu_trace_mode");
+    await page.getByLabel("Duration, seconds").fill("60");
+    await page.locator(".form-row").getByLabel("Python").selectOption("1");
+    await page.getByRole("button", { name: "All", exact: true }).click();
+    assert.match(await page.locator(".estimate").innerText(), /That is too large: it would be lost, and may end the program\. 32\.2 s would fit/);
+    // The server's no stands at the button.
+    fake.refuse = { status: 409, title: "Conflict", code: "busy", detail: "w-1 is being captured", hint: "Wait until it is done." };
+    await page.click("[type=submit]");
+    assert.match(await page.locator(".capture-form .problem").innerText(), /409[\s\S]*w-1 is being captured\s+Wait until it is done/);
+    await page.click("[type=submit]");
+    await card.waitFor();
+    assert.deepEqual(fake.asked.at(-1), ["POST", "captures", "", { targets: ["w-1", "w-9", MARKUP], duration_ms: 60_000, delay_ms: 0, levels: { host: 2, device: 1, python: 1 }, options: { tpu_trace_mode: 1 } }]);
+    const first = at("id");
+    assert.match(first, /^[0-9a-f]{16}$/);
+    assert.match(await card.innerText(), /records[\s\S]*recording, ends in [\s\S]*0 of 3 targets done[\s\S]*hosts info, devices on, Python on[\s\S]*tpu_trace_mode=1/);
+    await clean("while it records");
+    // It is in the tray of another page, and ends there.
+    await page.click(".rail-item:has-text('Admin')");
+    await page.click(".bar button[title='Work in progress: 1 job']");
+    assert.ok(Number(await page.locator(".capture-line progress").getAttribute("value")) >= 0);
+    fake.finish(fake.state.captures[0], { outcome: "SUCCEEDED", bytes: 5e6 }, { outcome: "UNREACHABLE", grpc_status: 14, message: `refused ${MARKUP}`, hint: "Has the program called start_server?" });
+    await page.waitForSelector(".capture-line >> text=1 of 3 targets captured, 4.77 MiB");
+    assert.match(await page.locator("#app > [role=status]").innerText(), /1 of 3 targets captured/);
+    await page.click(".capture-line a:has-text('2026')");
+    await card.waitFor();
+    assert.equal(at("id"), first);
+    assert.match(await card.innerText(), /in part[\s\S]*w-9[\s\S]*not reached[\s\S]*status 14[\s\S]*refused <img[\s\S]*Has the program called[\s\S]*w-1[\s\S]*succeeded/);
+    assert.match(await card.locator("a:has-text('Open the run')").getAttribute("href"), /overview_page\?run=2026_11_30_16_10_00$/);
+    // Those that failed, again; dropped, asked twice.
+    await card.getByRole("button", { name: "Retry 2 targets" }).click();
+    await waitFor("it has begun", () => at("id") !== first && at("id"));
+    assert.deepEqual(fake.asked.at(-1)[3], { targets: ["w-9", MARKUP], duration_ms: 60_000, delay_ms: 0, levels: { host: 2, device: 1, python: 1 }, options: { tpu_trace_mode: 1 } });
+    await card.first().getByRole("button", { name: "Drop" }).click();
+    await card.first().getByRole("button", { name: "Really drop it?" }).click();
+    await page.waitForSelector(".job-card >> text=cancelled, nothing kept");
+    assert.equal(fake.asked.at(-1)[2], `?id=${at("id")}&drop=1`);
+    await page.goBack();
+    await waitFor("the first is open again", () => at("id") === first);
+    // Continuously.
+    fake.refused = ["w-9"];
+    await page.click("button:has-text('Continuously')");
+    await page.getByRole("button", { name: "None", exact: true }).click();
+    await page.locator(".target-list label", { hasText: "w-1" }).click();
+    await page.locator(".target-list label", { hasText: "w-9" }).click();
+    await page.click("[type=submit]:has-text('Record 2 targets until stopped')");
+    await page.waitForSelector(".refused >> text=w-9 does not record: Unimplemented");
+    assert.match(await page.locator(".recording").innerText(), /Recording continuously since[\s\S]*w-1[\s\S]*by ann@example\.com/);
+    await page.click("button:has-text('For a while')");
+    assert.match(await page.locator(".capture-form").innerText(), /w-9|w-1 is being recorded: a program has one profiler|2 targets/);
+    await clean("while it records continuously");
+    await page.emulateMedia({ colorScheme: "dark" });
+    await page.setViewportSize({ width: 380, height: 800 });
+    await clean("small and dark");
+    assert.ok(await page.evaluate(() => document.querySelector("main").scrollWidth <= document.documentElement.clientWidth));
+    await page.screenshot({ path: join(shots, "captures-small-dark.png") });
+    await page.goto(`${url}/p/local/trace?run=${PLAIN}&host=w-0`);
+    await page.waitForSelector(".drawing canvas");
+    await page.click(".bar button[title^='Recording continuously: 1 target, since']");
+    await page.click(".recording-sheet button:has-text('Take snapshot')");
+    await waitFor("it is taken", () => fake.state.captures[0].kind === "snapshot");
+    fake.finish(fake.state.captures[0], { outcome: "SUCCEEDED", bytes: 1e6 });
+    await page.click(".recording-sheet button:has-text('Stop')");
+    await page.click(".recording-sheet button:has-text('Really stop w-1?')");
+    await page.waitForSelector(".recording-dot", { state: "detached" });
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+    assert.deepEqual(await check(/status of 40[49]/), []); // share links are off here
+    await close();
+    await fake.stop();
   });
 
   test("what a step is can be chosen where the profile does not say, for every page", async () => {

@@ -1,13 +1,10 @@
 // The captures of the project, as every page knows them: asked for once, and again when the server says
 // that something has changed. Where captures are off nothing more is asked.
 import { signal } from "@preact/signals";
-import { Api, asProblem, isAbort, Problem } from "../api/client";
+import { Api, asProblem, isAbort, type Problem } from "../api/client";
 import { endCapture, readCaptures, setContinuous, startCapture, takeSnapshot, type Capture, type Captures, type Options, type Refused, type Wanted } from "../api/captures";
 import { watch } from "../api/events";
 import { isOver } from "../model/captures";
-
-/** The server's part is about to come; until then nobody is asked for what would be a 404. */
-const SERVED = (globalThis as { XPROFD_CAPTURES?: boolean }).XPROFD_CAPTURES === true;
 
 const EVERY = 4000; // ms, where the server does not tell
 const TICK = 500;
@@ -66,10 +63,6 @@ export function followCaptures(root: string): () => void {
   captures.value = null;
   capturesProblem.value = null;
   watched.value = new Set();
-  if (!SERVED) {
-    capturesProblem.value = new Problem({ status: 404 });
-    return () => undefined;
-  }
   void read(mine, abort.signal).then(() => {
     if (abort.signal.aborted || !captures.peek()?.enabled) return;
     let version = "";

@@ -141,9 +141,11 @@ export function RecordingButtons({ list, after }: { list: readonly Continuous[];
 export function RefusedList({ list, what }: { list: readonly { target: string; message: string; hint: string }[]; what: string }) {
   if (list.length === 0) return null;
   return (
-    <ul class="refused" role="alert">
-      {list.map((f) => <li key={f.target}><Icon name="warn" /> <span><b>{f.target}</b> {what}{f.message && <>: {f.message}</>}{f.hint && <span class="hint"> {f.hint}</span>}</span></li>)}
-    </ul>
+    <div role="alert">
+      <ul class="refused">
+        {list.map((f) => <li key={f.target}><Icon name="warn" /> <span><b>{f.target}</b> {what}{f.message && <>: {f.message}</>}{f.hint && <span class="hint"> {f.hint}</span>}</span></li>)}
+      </ul>
+    </div>
   );
 }
 

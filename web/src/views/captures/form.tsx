@@ -84,6 +84,7 @@ function OptionRows({ rows, faults, change }: { rows: Form["options"]; faults: r
     const eq = row[0].indexOf("=");
     const split: readonly [string, string] = eq > 0 ? [row[0].slice(0, eq).trim(), row[0].slice(eq + 1).trim() || row[1]] : row;
     change(rows.map((r, k) => (k === i ? split : r)));
+    if (eq > 0) box.current?.querySelectorAll(".option-row")[i]?.querySelectorAll("input")[1]?.focus();
   };
   return (
     <div class="options" ref={box} role="group" aria-label="Extra options">
@@ -195,7 +196,7 @@ export function CaptureForm({ data, run, hosts, started }: { data: Captures; run
         <p class="tone warning"><Icon name="warn" /> <span>{taken.length === 1 ? `${taken[0]!.name} is` : `${plural(taken.length, "target")} are`} being recorded: a program has one profiler. <button type="button" class="link" onClick={() => (picked.value = new Set(names.filter((n) => !taken.some((t) => t.name === n))))}>Leave {taken.length === 1 ? "it" : "them"} out</button></span></p>
       )}
       <p class="row wrap">
-        <button type="submit" class="button primary" disabled={busy} aria-disabled={!sound}>
+        <button type="submit" class="button primary" disabled={busy}>
           {busy ? <span class="spinner" /> : <Icon name="camera" />} {once ? announce(names, f) : `Record ${names.length === 1 ? names[0]! : plural(names.length, "target")} until stopped`}
         </button>
         <span class="ago">{data.mode === "pull" ? "Profiles come here" : "Targets write their profiles"}, into <code>{data.location}</code></span>

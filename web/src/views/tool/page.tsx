@@ -74,7 +74,7 @@ export function ToolPage() {
     <>
       <Bar crumbs={<Crumbs s={s} root={root} tool={tool} info={info.value} held={held} whole={r !== null && !busy.value && !r.range} range={r?.range ?? null} unmarked={r !== null && r.notes.some((n) => UNMARKED.has(n.code))} />}>
         {busy.value && r && <span class="row ago" role="status"><span class="spinner" /> Updating</span>}
-        {r && <Copy label="Markdown" title="Copy the figures as Markdown, with the link" text={() => reportMarkdown(r, s)} />}
+        {r && <Copy label="Markdown" title={specials[tool.id]?.markdown ? "Copy the whole report as Markdown, with its links" : "Copy the figures as Markdown, with the link"} text={() => specials[tool.id]?.markdown?.({ report: r, s, root }) ?? reportMarkdown(r, s)} />}
         <Copy label="Link" title="Copy the link to this view" text={() => window.location.href} />
         <button type="button" class="tool" title="Keys and filters (?)" aria-label="Help" onClick={() => (dialog.value = "help")}><Icon name="help" /></button>
       </Bar>
@@ -215,7 +215,7 @@ function ReportView({ report: r, s, root, tool, base, size, decoder, all }: { re
         <Head title={tool.label} question={r.question || tool.question} />
         {special?.controls?.(p)}
       </div>
-      {r.verdict && <p class="verdict"><Icon name="gauge" /> <span>{r.verdict}</span> <Copy text={() => r.verdict!} title="Copy the sentence" /></p>}
+      {r.verdict && !special?.ownVerdict && <p class="verdict"><Icon name="gauge" /> <span>{r.verdict}</span> <Copy text={() => r.verdict!} title="Copy the sentence" /></p>}
       <Coverage r={r} root={root} run={s.run} hosts={s.hosts} size={size} decoder={decoder} />
       <Missing report={r} />
       <Notes notes={r.notes} />

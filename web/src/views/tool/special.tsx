@@ -9,7 +9,7 @@ import type { PartProps } from "./parts";
 import { BufferControls, MemoryParts } from "./buffers";
 import { CounterControls, CounterPart, counterTables } from "./counters";
 import { EnvironmentPart, isEnvironment } from "./environment";
-import { FindingsPart, findingsOf, TopFindings } from "./findings";
+import { TopFindings } from "./findings";
 import { GraphControls, GraphPart, graphTables } from "./graph";
 import { GroupControls, groupedTables, IdleSwitch, layersFirst, TopSwitch } from "./groups";
 import { Distribution, InferenceControls } from "./inference";
@@ -19,6 +19,7 @@ import { MegascaleParts, networkPick } from "./megascale";
 import { AllocatorChoice, momentPick, MomentPart, momentTables } from "./moment";
 import { lassoTables, RooflinePart } from "./roofline";
 import { PodParts, podSeries } from "./torus";
+import { isOwnMetric, isOwnTable, reportText, SuggestionsPart } from "./suggestions";
 import { UnitsPart, unitTables } from "./units";
 
 export interface Special {
@@ -34,6 +35,8 @@ export interface Special {
   span?: (x: Series, p: PartProps) => ((a: Cell | undefined, b: Cell | undefined) => void) | undefined; // what a drag over a chart chooses
   treeTitle?: (s: ToolUrl) => string;
   textTitle?: string;
+  ownVerdict?: boolean; // one of its parts says what it comes down to
+  markdown?: (p: PartProps) => string; // of the whole report, instead of the figures
 }
 
 /** The page that explains a metric. */
@@ -100,7 +103,9 @@ export const specials: Record<string, Special | undefined> = {
     args: (s) => ({ ...programArgument(s), lifetimes: "all" }), controls: (p) => <BufferControls {...p} />, afterSeries: (p) => <MemoryParts {...p} />, series: () => [],
     tables: (r) => r.tables.filter((t) => t.id !== "lifetimes"), // drawn
   },
-  smart_suggestion: { top: (p) => <FindingsPart {...p} />, tables: (r) => r.tables.filter((t) => t !== findingsOf(r)), figuresLast: true },
+  smart_suggestion: {
+    top: (p) => <SuggestionsPart {...p} />, tables: (r) => r.tables.filter((t) => !isOwnTable(t.id)), elsewhere: isOwnMetric, figuresLast: true, ownVerdict: true, markdown: reportText,
+  },
   roofline_model: { top: (p) => <RooflinePart {...p} />, tables: lassoTables, series: (r) => r.series.filter((x) => x.kind !== "scatter") },
   graph_viewer: {
     args: (s) => ({ ...programArgument(s), ...(s.op && !s.args["node_name"] ? { node_name: s.op } : {}) }),
