@@ -94,4 +94,10 @@ void graph_put_ops(struct facts_out *f, const struct graph *g, const struct tool
 struct graph_ops *graph_get_ops(struct facts *f, struct xp_arena *a);
 void graph_ops_table(struct report *r, const struct graph_ops *v, uint64_t program);
 
+/* All operands and users of the op in question, drawn or not. */
+struct graph_near;
+void graph_put_near(struct facts_out *f, const struct graph *g, uint32_t center);
+struct graph_near *graph_get_near(struct facts *f, struct xp_arena *a);
+void graph_near_table(struct report *r, const struct graph_near *v, uint64_t program);
+
 #endif

@@ -141,13 +141,14 @@ static void add(struct graph *g, struct edges *e, uint32_t from, uint32_t to, ui
 }
 
 /* What the operands of an op that is open are called in there. */
-static void add_parameters(struct graph *g, struct edges *e, const struct hlo_instr *in, uint32_t k)
+static void add_parameters(struct graph *g, struct edges *e, const struct hlo_instr *in, uint32_t k,
+                           const struct hlo_relayout *move)
 {
     for (uint32_t c = 0; c < in->called.n; c++) {
         int64_t number = hlo_operand_parameter(in, k, c);
         uint32_t p = hlo_parameter(&g->layouts, g->m->refs[in->called.at + c], number);
         if (p < g->m->ninstrs && g->place[p])
-            add(g, e, g->m->refs[in->operands.at + k], g->place[p] - 1, GRAPH_PARAMETER, NULL);
+            add(g, e, g->m->refs[in->operands.at + k], g->place[p] - 1, GRAPH_PARAMETER, move);
     }
 }
 
@@ -162,7 +163,7 @@ static void add_all(struct graph *g, struct edges *e)
             struct hlo_relayout move = hlo_relayout_edge(&g->layouts, in, k);
             add(g, e, from, i, GRAPH_OPERAND, &move);
             if (g->nodes[i].opened)
-                add_parameters(g, e, in, k);
+                add_parameters(g, e, in, k, &move);
         }
         for (uint32_t k = 0; k < in->controls.n; k++)
             add(g, e, g->m->refs[in->controls.at + k], i, GRAPH_CONTROL, NULL);

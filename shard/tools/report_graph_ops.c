@@ -112,3 +112,107 @@ void graph_ops_table(struct report *r, const struct graph_ops *v, uint64_t progr
                                           .row = row,
                                           .ctx = &all});
 }
+
+/* --- around an op --- */
+
+#define NEAR_MAX 20000
+
+struct near_op {
+    struct graph_op op;
+    uint64_t number, user, drawn;
+};
+
+struct graph_near {
+    uint64_t total;
+    struct near_op *v;
+    size_t n;
+    uint64_t program;
+};
+
+static uint32_t put_run(struct facts_out *f, const struct graph *g, struct hlo_run run, bool user,
+                        uint32_t room)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < run.n && n < room; k++) {
+        uint32_t i = g->m->refs[run.at + k];
+        if (i >= g->m->ninstrs)
+            continue;
+        n++;
+        facts_u64(f, 1);
+        facts_u64(f, user);
+        facts_u64(f, k);
+        facts_u64(f, g->place[i] != 0);
+        graph_put_op(f, g, i);
+    }
+    return n;
+}
+
+void graph_put_near(struct facts_out *f, const struct graph *g, uint32_t center)
+{
+    if (center != HLO_NONE) {
+        const struct hlo_instr *in = &g->m->instrs[center];
+        facts_u64(f, (uint64_t)in->operands.n + in->users.n);
+        uint32_t users = in->users.n < NEAR_MAX / 2 ? in->users.n : NEAR_MAX / 2;
+        put_run(f, g, in->operands, false, NEAR_MAX - users);
+        put_run(f, g, in->users, true, NEAR_MAX / 2);
+    } else {
+        facts_u64(f, 0);
+    }
+    facts_u64(f, 0);
+}
+
+struct graph_near *graph_get_near(struct facts *f, struct xp_arena *a)
+{
+    struct graph_near *v = xp_arena_zalloc(a, sizeof *v);
+    if (!v)
+        return NULL;
+    v->total = facts_get_u64(f);
+    v->v = xp_arena_alloc(a, NEAR_MAX * sizeof *v->v);
+    while (v->v && facts_get_u64(f) == 1 && !f->bad) {
+        struct near_op o = {.user = facts_get_u64(f)};
+        o.number = facts_get_u64(f);
+        o.drawn = facts_get_u64(f);
+        graph_get_op(f, &o.op);
+        if (v->n < NEAR_MAX)
+            v->v[v->n++] = o;
+    }
+    return v->v ? v : NULL;
+}
+
+#define NEAR_CELLS 3
+static const struct report_column near_columns[NEAR_CELLS] = {
+    {"relation", "It is", "", REPORT_COL_TEXT, false, "to the op in question"},
+    {"number", "Number", "", REPORT_COL_NUMBER, false, "of the operand, from 0; of the user"},
+    {"drawn", "Drawn", "", REPORT_COL_BOOL, false, "it is among the nodes"},
+};
+
+static void near_row(void *ctx, uint64_t i, struct report_cell *c)
+{
+    const struct graph_near *v = ctx;
+    const struct near_op *o = &v->v[i];
+    graph_op_cells(&o->op, v->program, c);
+    c += GRAPH_OP_CELLS;
+    c[0] = report_of_text(o->user ? XP_SPAN_LIT("user") : XP_SPAN_LIT("operand"));
+    c[1] = report_of_u64(o->number);
+    c[2] = report_of_bool(o->drawn);
+}
+
+void graph_near_table(struct report *r, const struct graph_near *v, uint64_t program)
+{
+    struct report_column columns[GRAPH_OP_CELLS + NEAR_CELLS];
+    struct graph_near all = *v;
+    all.program = program;
+    memcpy(columns, graph_op_columns, sizeof graph_op_columns);
+    memcpy(columns + GRAPH_OP_CELLS, near_columns, sizeof near_columns);
+    if (v->total > v->n)
+        report_note(r, REPORT_INFO, "around_cut",
+                    "Of %llu operands and users of the op %zu are listed.",
+                    (unsigned long long)v->total, v->n);
+    report_table(r, &(struct report_rows){.id = "around",
+                                          .title = "Operands and users",
+                                          .columns = columns,
+                                          .ncolumns = GRAPH_OP_CELLS + NEAR_CELLS,
+                                          .n = all.n,
+                                          .row = near_row,
+                                          .ctx = &all});
+}

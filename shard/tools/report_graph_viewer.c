@@ -198,15 +198,31 @@ static void put_lines(struct xp_buf *b, struct graph *g, uint32_t center)
     xp_buf_fini(&line);
 }
 
+/* The op's own line: of thousands of operands as many as there is room for. */
+static void put_own_line(struct xp_buf *b, struct graph *g, uint32_t center)
+{
+    struct xp_buf line;
+    xp_buf_init(&line, KERNEL_MAX);
+    struct hlo_text t = {.m = g->m, .opt = hlo_text_default, .scratch = g->a, .out = &line};
+    hlo_text_instr(&t, &g->m->instrs[center]);
+    size_t room = TEXT_MAX / 2;
+    const uint8_t *end = line.n > room ? memrchr(line.p, ',', room) : NULL;
+    if (line.n > room)
+        line.n = end ? (size_t)(end + 1 - line.p) : room;
+    xp_buf_span(b, xp_buf_all(&line));
+    if (line.failed || line.n + 1 > room || end)
+        xp_buf_str(b, " ...");
+    xp_buf_fini(&line);
+}
+
 static void put_text(struct facts_out *f, struct graph *g, uint32_t center)
 {
     struct xp_buf b;
     struct xp_error own = {0};
     xp_buf_init(&b, TEXT_MAX);
-    struct hlo_text t = {.m = g->m, .opt = hlo_text_default, .scratch = g->a, .out = &b};
     bool sound = hlo_text_check(g->m, &own) == XP_OK;
     if (sound)
-        hlo_text_instr(&t, &g->m->instrs[center]);
+        put_own_line(&b, g, center);
     if (!b.failed && b.n < TEXT_MAX / 2 && g->m->instrs[center].opcode == HLO_OP_CUSTOM_CALL)
         put_kernel(&b, g, center);
     if (sound && !b.failed) {
@@ -282,6 +298,7 @@ static enum xp_status put_graph(struct facts_out *f, struct graph *g, uint32_t c
     XP_TRY(graph_put_layouts(f, g, err));
     graph_put_facts(f, g, center);
     graph_put_ops(f, g, args);
+    graph_put_near(f, g, center);
     return XP_OK;
 }
 
@@ -337,6 +354,7 @@ struct view {
     struct graph_layouts *layouts;
     struct graph_facts *facts;
     struct graph_ops *all;
+    struct graph_near *near;
 };
 
 static struct graph_op *get_ops(struct facts *f, size_t *n, struct xp_arena *a)
@@ -384,7 +402,8 @@ static bool get_view(struct facts *f, struct view *v, struct xp_arena *a)
     v->layouts = graph_get_layouts(f, a);
     v->facts = graph_get_facts(f, a);
     v->all = graph_get_ops(f, a);
-    return v->path && v->edges && v->layouts && v->facts && v->all;
+    v->near = graph_get_near(f, a);
+    return v->path && v->edges && v->layouts && v->facts && v->all && v->near;
 }
 
 #define NODE_CELLS 9
@@ -498,6 +517,7 @@ static void write_view(struct report *r, struct view *v, const struct report_mod
     graph_edges_table(r, v->edges, v->ops, v->program);
     graph_layouts_write(r, v->layouts, v->program);
     graph_facts_table(r, v->facts, v->program);
+    graph_near_table(r, v->near, v->program);
     ops_table(r, v, "matches", asked.n ? "Ops that match" : "Ops that took longest", v->nmatches,
               match_row);
     ops_table(r, v, "path", "Ops that it is part of", v->npath, path_row);

@@ -87,13 +87,17 @@ uint32_t graph_inner(const struct graph *g, const struct hlo_instr *in)
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-/* From the root up, then what does not lead to it, as far as there is room. */
-static bool open_comp(struct graph *g, const struct hlo_comp *c, uint32_t node, uint32_t room)
+/* The root, what operands are called in there, then from the root up, and what does not lead to it,
+ * as far as there is room. */
+static bool open_comp(struct graph *g, uint32_t comp, uint32_t node, uint32_t room)
 {
+    const struct hlo_comp *c = &g->m->comps[comp];
     uint32_t first = g->nnodes, distance = g->nodes[node].distance;
     grow(g, room);
     if (c->root != HLO_NONE)
         visit(g, c->root, distance, node);
+    for (uint32_t k = 0; k < (room + 1) / 2; k++)
+        visit(g, hlo_parameter(&g->layouts, comp, k), distance, node);
     for (uint32_t i = first; i < g->nnodes; i++) {
         struct hlo_run run = g->m->instrs[g->nodes[i].instr].operands;
         for (uint32_t k = 0; k < run.n && g->nnodes < g->limit; k++)
@@ -111,8 +115,8 @@ static bool open_node(struct graph *g, uint32_t node)
         return false;
     uint32_t room = GRAPH_INSIDE / in->called.n;
     for (uint32_t c = 0; c < in->called.n && g->nnodes < GRAPH_NODES_MAX; c++) {
-        const struct hlo_comp *comp = hlo_comp_at(g->m, g->m->refs[in->called.at + c]);
-        if (comp)
+        uint32_t comp = g->m->refs[in->called.at + c];
+        if (comp < g->m->ncomps)
             g->nodes[node].opened |= open_comp(g, comp, node, room ? room : 1);
     }
     return g->nodes[node].opened;

@@ -222,6 +222,16 @@ static void of_thousands_of_operands_and_users_both_have_their_share(void **stat
     assert_int_equal(report_rows(j, "nodes"), 60);
     assert_int_equal(at(j, 0, "more_operands"), 5000 - 30);
     assert_int_equal(at(j, 0, "more_users"), 5000 - 29);
+    /* all of them are listed, and the op's line holds those that there is room for */
+    json_t *around = NULL, *t;
+    size_t i;
+    json_array_foreach(json_object_get(j, "tables"), i,
+                       t) if (strcmp(json_string_value(json_object_get(t, "id")), "around") == 0)
+        around = t;
+    assert_int_equal(json_integer_value(json_object_get(around, "total_rows")), 10000);
+    const char *text = json_string_value(json_object_get(j, "text"));
+    assert_ptr_equal(strstr(text, "%hub"), text);
+    assert_true(strlen(text) < 64 << 10 && strlen(text) > 1000);
     json_decref(j);
 }
 

@@ -60,6 +60,12 @@ test("operands stand above their users, a cycle ends, and nothing overlaps", () 
   expect(Math.abs(p.x[1]! - p.x[3]!)).toBeGreaterThanOrEqual(100);
   expect(layered([50, 50], 40, [{ from: 0, to: 1 }, { from: 1, to: 0 }]).x).toHaveLength(2);
   expect(layered([], 40, []).width).toBe(0);
+  // Sixty operands of one op stand in rows of ten, none over another.
+  const many = layered(new Array<number>(61).fill(100), 40, Array.from({ length: 60 }, (_, i) => ({ from: i, to: 60 })));
+  expect(many.width).toBeLessThan(1500);
+  for (let i = 0; i < 60; i++) for (let k = 0; k < i; k++) expect(many.y[i] !== many.y[k] || Math.abs(many.x[i]! - many.x[k]!) >= 100).toBe(true);
+  expect(Math.max(...many.y.slice(0, 60)) + 40).toBeLessThan(many.y[60]!);
+  expect(many.y[60]! + 40).toBe(many.height);
 });
 
 test("what is inside of an op lies in it, in layers of its own, and what is around keeps clear", () => {

@@ -138,7 +138,10 @@ describe("two programs", () => {
 
   it("stand in a table, the largest change first, times for as many runs", () => {
     const t = changeTable(a, b, changes, 2, "7", "words");
-    expect(t.rows.map((r) => [r[0], r[2], r[5], r[6], r[7]])).toEqual([["copy.2", "\u2212 removed", 200, null, -200], ["dot.5", "\u2260 changed", 100, 40, -60], ["exp.1", "+ added", null, 7, 7], ["sine.9", "\u2260 changed", null, null, null]]);
+    expect(t.rows.map((r) => [r[0], r[1], r[3], r[6], r[7], r[8]])).toEqual([
+      [null, "copy.2", "\u2212 removed", 200, null, -200], ["dot.5", "dot.3", "\u2260 changed", 100, 40, -60], ["exp.1", null, "+ added", null, 7, 7], ["sine.9", "sine.1", "\u2260 changed", null, null, null],
+    ]);
+    expect(t.rows.every((r) => r.length === t.columns.length)).toBe(true);
   });
 
   it("of 50,000 ops that are all alike are matched without looking at each pair", () => {

@@ -96,7 +96,12 @@ export function GraphView({ nodes, edges, chosen, act, title }: { nodes: readonl
   const w = at.width + 40;
   const h = at.height + 40;
   const told = nodes[focus];
-  const card = (n: GraphNode, i: number) => <Card key={`${n.within} ${n.id} ${i}`} n={n} x={at.x[i]!} y={at.y[i]!} width={at.w[i]!} height={at.h[i]!} chosen={n.id === chosen} focus={i === focus} most={most} fill={colourOf(n.opcode || n.id, categorize(n.opcode || n.id, "device"), colours)} act={act} onFocus={(id) => (focused.value = id)} />;
+  const held = useMemo(() => {
+    const count = new Array<number>(nodes.length).fill(0);
+    for (const n of nodes) if (n.within >= 0 && n.mark !== "removed") count[n.within]!++;
+    return count;
+  }, [nodes]);
+  const card = (n: GraphNode, i: number) => <Card key={`${n.within} ${n.id} ${i}`} n={n} held={held[i]!} x={at.x[i]!} y={at.y[i]!} width={at.w[i]!} height={at.h[i]!} chosen={n.id === chosen} focus={i === focus} most={most} fill={colourOf(n.opcode || n.id, categorize(n.opcode || n.id, "device"), colours)} act={act} onFocus={(id) => (focused.value = id)} />;
   return (
     <figure class="chart graph" aria-label={title}>
       <div
@@ -150,12 +155,17 @@ const tell = (n: GraphNode, nodes: readonly GraphNode[]): string =>
 /** Pixels that the buttons of a node take. */
 const buttons = (n: GraphNode): number => (n.more > 0 ? 48 + 6.5 * String(n.more).length : 0) + (n.open ? 18 : 0) + (n.inner > 0 ? 24 : 0);
 
-function Card({ n, x, y, width, height, chosen, focus, most, fill, act, onFocus }: {
-  n: GraphNode; x: number; y: number; width: number; height: number; chosen: boolean; focus: boolean; most: number; fill: string; act: GraphActions; onFocus: (id: string) => void;
+function Card({ n, held, x, y, width, height, chosen, focus, most, fill, act, onFocus }: {
+  n: GraphNode; held: number; x: number; y: number; width: number; height: number; chosen: boolean; focus: boolean; most: number; fill: string; act: GraphActions; onFocus: (id: string) => void;
 }) {
   const known = !Number.isNaN(n.share);
+  const sign = n.mark ? `${SIGNS[n.mark]} ` : "";
+  const part = n.opened && held < n.inner ? `  ${held} of ${n.inner} ops` : "";
+  const name = shorten(sign + n.id + part, Math.floor(((n.opened ? 420 : width) - buttons(n) - 18) / 7.2));
+  // The name of what is wide stands in its middle, where one comes to, and its buttons beside it.
+  const left = n.opened && width > 420 ? width / 2 - 3.6 * name.length : 13;
   const moves = n.mover !== "" || /^(copy|copy-start|transpose|reshape|bitcast-convert)$/.test(n.opcode);
-  let right = width - 4;
+  let right = n.opened ? Math.min(width - 4, left + 7.4 * name.length + buttons(n) + 8) : width - 4;
   const button = (text: string, tip: string, wide: number, go: () => void) => {
     right -= wide;
     return (
@@ -170,7 +180,6 @@ function Card({ n, x, y, width, height, chosen, focus, most, fill, act, onFocus 
     n.id, `${n.opcode}${n.kind && ` (${n.kind})`} ${n.shape}`, known ? `${show(n.share, "fraction")} of the time` : "", n.computation && `in ${n.computation}`, n.more ? `${n.more} more neighbours` : "",
     n.inner ? `${n.inner} ops inside` : "", n.mover && `${n.mover} inside changes a layout`, n.mark ? `${WORDS[n.mark]}${n.what ? `: ${n.what}` : ""}` : "",
   ];
-  const sign = n.mark ? `${SIGNS[n.mark]} ` : "";
   return (
     <g
       class={`graph-node ${n.opened ? "cluster" : ""} ${chosen ? "chosen" : ""} ${focus ? "focus" : ""} ${moves ? "layout" : ""} ${n.mark ?? ""}`}
@@ -181,7 +190,7 @@ function Card({ n, x, y, width, height, chosen, focus, most, fill, act, onFocus 
       {known && !chosen && !n.opened && <rect class="graph-warm" width={width} height={height} rx={6} style={{ fillOpacity: (0.34 * n.share) / most }} />}
       <rect class="graph-hue" width={5} height={height} rx={2} fill={fill} />
       {known && <rect class="graph-heat" x={5} y={height - 4} width={Math.max(1, (width - 5) * (n.share / most))} height={4} />}
-      <text class={`graph-name ${n.mark ?? ""}`} x={13} y={18}>{shorten(sign + n.id, Math.floor((width - buttons(n) - 18) / 7.2))}</text>
+      <text class={`graph-name ${n.mark ?? ""}`} x={left} y={18}>{name}</text>
       {!n.opened && <text class="graph-shape" x={13} y={34}>{shorten(n.shape || n.opcode, Math.floor((width - (n.mover ? 36 : 20)) / 6.2))}</text>}
       {n.mover !== "" && !n.opened && <path class="graph-swap" d={SWAP} transform={`translate(${width - 16} 26)`} />}
       {n.inner > 0 && button(n.opened ? "\u2715" : "\u229e", n.opened ? "Close it" : `Look inside: ${n.inner} ops`, 24, () => act.look(n))}

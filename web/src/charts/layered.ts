@@ -11,12 +11,14 @@ export interface Placed {
   y: number[]; // top
   width: number;
   height: number;
-  layer: number[];
+  layer: number[]; // row that it stands in
 }
 
 const SWEEPS = 6;
 const MANY = 500; // of nodes; pictures have fewer: what is beyond is drawn fast, not well
 const GAP_X = 18;
+const ABREAST = 10; // of a layer; more stand in rows behind each other
+const GAP_ROWS = 20; // between these
 export const GAP_Y = 46;
 
 function layersOf(n: number, edges: readonly Edge[]): number[] {
@@ -81,8 +83,14 @@ export function layered(widths: readonly number[], heights: number | readonly nu
       number(row);
     }
   }
+  // A layer of many is several rows, by turns, so that each has its part of all that is left and right.
+  const behind: boolean[] = []; // by row: it is of the same layer as the one above
+  const all = rows.flatMap((row) => {
+    const lines = Math.ceil(row.length / ABREAST);
+    return Array.from({ length: lines }, (_, k) => (behind.push(k > 0), row.filter((_, i) => i % lines === k)));
+  });
   const x = new Array<number>(n).fill(0);
-  for (const row of rows) {
+  for (const row of all) {
     let at = 0;
     for (const i of row) {
       x[i] = at + widths[i]! / 2;
@@ -90,7 +98,7 @@ export function layered(widths: readonly number[], heights: number | readonly nu
     }
   }
   for (let s = 0; s < 8; s++) {
-    for (const row of s % 2 ? [...rows].reverse() : rows) {
+    for (const row of s % 2 ? [...all].reverse() : all) {
       for (const i of row) {
         const near = [...up[i]!, ...down[i]!];
         if (near.length) x[i] = near.reduce((a, k) => a + x[k]!, 0) / near.length;
@@ -102,13 +110,18 @@ export function layered(widths: readonly number[], heights: number | readonly nu
   let right = 0;
   for (let i = 0; i < n; i++) left = Math.min(left, x[i]! - widths[i]! / 2);
   for (let i = 0; i < n; i++) right = Math.max(right, (x[i]! -= left) + widths[i]! / 2);
-  const tops: number[] = [];
+  const y = new Array<number>(n).fill(0);
+  const line = new Array<number>(n).fill(0);
   let height = 0;
-  for (const row of rows) {
-    tops.push(height);
-    height += row.reduce((m, i) => Math.max(m, typeof heights === "number" ? heights : heights[i]!), 0) + gap;
-  }
-  return { x, y: layer.map((l) => tops[l]!), layer, width: right, height: count ? height - gap : 0 };
+  all.forEach((row, k) => {
+    if (k > 0) height += behind[k] ? GAP_ROWS : gap;
+    for (const i of row) {
+      y[i] = height;
+      line[i] = k;
+    }
+    height += row.reduce((m, i) => Math.max(m, typeof heights === "number" ? heights : heights[i]!), 0);
+  });
+  return { x, y, layer: line, width: right, height };
 }
 
 /** Keeps the order and takes the overlaps out, moving as little as it can: pushed right, then back. */

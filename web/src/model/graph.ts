@@ -156,7 +156,7 @@ export function graphOf(r: Report, open: ReadonlySet<string> = new Set()): Graph
     const kind = get(row, e.kind);
     return [{
       from: a, to: b, kind: kind === "control" || kind === "parameter" ? kind : "operand", changes: get(row, e.changes) || (e.layout >= 0 && row[e.layout] === true ? "order" : ""),
-      fromLayout: get(row, e.from), toLayout: get(row, e.to), copy: copyOf(nodes[b].opcode), times: e.times >= 0 ? asNumber(row[e.times]) || 1 : 1,
+      fromLayout: get(row, e.from), toLayout: get(row, e.to), copy: kind !== "parameter" && copyOf(nodes[b].opcode), times: e.times >= 0 ? asNumber(row[e.times]) || 1 : 1,
     }];
   });
   const centre = c.far >= 0 ? kept.findIndex((row, i) => asNumber(row[c.far]) === 0 && nodes[i]!.within < 0) : 0;

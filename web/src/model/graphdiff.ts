@@ -156,15 +156,16 @@ export function changeTable(a: readonly ProgramOp[], b: readonly ProgramOp[], ch
     const o = (y ?? x)!;
     const [s, t] = [x && !Number.isNaN(x.time) ? Math.round(x.time * scale) : null, y && !Number.isNaN(y.time) ? y.time : null];
     return [
-      o.name, y ? program : null, `${SIGNS[c.mark]} ${c.mark}`, c.what.join(", ") || null, o.opcode, s, t, s === null && t === null ? null : (t ?? 0) - (s ?? 0),
-      x?.shape || null, y?.shape || null, o.comp || null, o.framework || null, o.source || null, x && y && x.name !== y.name ? x.name : null,
+      y?.name ?? null, x?.name ?? null, y ? program : null, `${SIGNS[c.mark]} ${c.mark}`, c.what.join(", ") || null, o.opcode, s, t, s === null && t === null ? null : (t ?? 0) - (s ?? 0),
+      x?.shape || null, y?.shape || null, o.comp || null, o.framework || null, o.source || null,
     ];
   });
-  rows.sort((p, q) => Math.abs(asNumber(q[7]) || 0) - Math.abs(asNumber(p[7]) || 0));
+  rows.sort((p, q) => Math.abs(asNumber(q[8]) || 0) - Math.abs(asNumber(p[8]) || 0));
   return {
     id: "changes", title: "Ops that are not the same", note: words, rows, total_rows: rows.length, rest: null, sort: null,
     columns: [
-      { id: "op", label: "Op", unit: "", type: "op", definition: "name in this program; in the other where this one has none" },
+      { id: "op", label: "Op", unit: "", type: "op", definition: "name in this program; n/a: only the other has it" },
+      { id: "a_name", label: "Name there", unit: "", type: "text", definition: "in the other program; n/a: only this one has it" },
       { id: "program_id", label: "Program", unit: "", type: "text", definition: "n/a: only the other has it" },
       { id: "mark", label: "Is", unit: "", type: "text", definition: "+ added: only this program has it; \u2212 removed: only the other; \u2260 changed: matched, but not the same" },
       { id: "what", label: "What changed", unit: "", type: "text" },
@@ -177,7 +178,6 @@ export function changeTable(a: readonly ProgramOp[], b: readonly ProgramOp[], ch
       { id: "computation", label: "Computation", unit: "", type: "text" },
       { id: "framework_op", label: "Framework op", unit: "", type: "text" },
       { id: "source", label: "Source", unit: "", type: "text" },
-      { id: "a_name", label: "Name there", unit: "", type: "text" },
     ],
   };
 }

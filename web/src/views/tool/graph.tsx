@@ -4,7 +4,7 @@ import type { Report, Table } from "../../api/report";
 import { GraphView, type GraphActions } from "../../charts/graph";
 import { toDot } from "../../model/dot";
 import { plural } from "../../model/format";
-import { addName, dropName, flipName, graphOf, graphPath, namesOf, programFiles, trailOf, type GraphNode } from "../../model/graph";
+import { addName, drawnEdges, dropName, flipName, graphOf, graphPath, namesOf, programFiles, trailOf, type GraphNode } from "../../model/graph";
 import { changeTable, markGraph } from "../../model/graphdiff";
 import { graphPage } from "../../model/graphfile";
 import { runTitle } from "../../model/runname";
@@ -22,9 +22,11 @@ import { set, setArg } from "./state";
 
 /** Tables that stand below the picture: those that answer the page's questions, then what is drawn. */
 export function graphTables(r: Report): Table[] {
-  const order = ["layouts", "fusion", "nodes"];
+  const order = ["layouts", "fusion", "around", "nodes"];
+  const made = graphOf(r);
+  const whole = (made?.nodes[0]?.more ?? 0) === 0; // then what is around it is among the nodes
   const rank = (t: Table): number => (order.includes(t.id) ? order.indexOf(t.id) : order.length);
-  return r.tables.filter((t) => t.id !== "edges" && t.id !== "path").sort((x, y) => rank(x) - rank(y));
+  return r.tables.filter((t) => t.id !== "edges" && t.id !== "path" && !(t.id === "around" && whole)).sort((x, y) => rank(x) - rank(y));
 }
 
 const RADII = ["1", "2", "3", "4", "6"];
@@ -72,6 +74,7 @@ export function GraphPart({ report, s, root, ...rest }: PartProps) {
   const made = useMemo(() => (plain && than.diff ? markGraph(plain, than.diff.a, than.diff.b, than.diff.changes) : plain ? { ...plain, ghosts: 0 } : null), [plain, than.diff]);
   const changed = useMemo(() => than.diff && plain && changeTable(than.diff.a, than.diff.b, than.diff.changes, than.diff.scale, plain.program, than.diff.words), [than.diff, plain?.program]);
   const head = useRef<HTMLDivElement>(null);
+  const shown = useMemo(() => (made ? drawnEdges(made.nodes, made.edges) : []), [made]);
   // An op that is chosen elsewhere, in a table say, and is not drawn here: the graph goes there.
   const astray = plain !== null && plain.nodes.length > 0 && s.op !== "" && (s.args["node_name"] ?? "") !== "" && (s.program === "" || s.program === plain.program) && !plain.nodes.some((n) => n.id === s.op);
   useEffect(() => {
@@ -99,9 +102,10 @@ export function GraphPart({ report, s, root, ...rest }: PartProps) {
       set(n.opened && holds(nodes, n, s.op) ? { args, op: n.id, program: made.program } : { args });
     },
   };
-  const order = edges.filter((e) => e.changes && e.changes !== "memory").length;
-  const memory = edges.filter((e) => e.changes === "memory").length;
-  const copies = edges.filter((e) => e.copy && !e.changes).length;
+  const drawn = edges.filter((_, i) => shown[i]);
+  const order = drawn.filter((e) => e.changes && e.changes !== "memory").length;
+  const memory = drawn.filter((e) => e.changes === "memory").length;
+  const copies = drawn.filter((e) => e.copy && !e.changes).length;
   const marked = (mark: string): number => nodes.filter((n) => n.mark === mark).length;
   const saveHtml = (svg: SVGSVGElement): void =>
     save(`${middle}.html`, "text/html", graphPage({
