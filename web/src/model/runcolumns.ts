@@ -21,6 +21,7 @@ export interface RunColumn {
 
 export const columns: readonly RunColumn[] = [
   { id: "run", label: "Run", title: "Name of the run", fixed: true },
+  { id: "state", label: "State", title: "Whether it can be read" },
   { id: "captured", label: "Captured", title: "When it was captured" },
   { id: "kind", label: "Kind", title: "How the capture was begun: by the program itself, on demand, as a snapshot, or by a rule", wide: true },
   { id: "hosts", label: "Hosts", title: "Profiles in the run, of as many as there should be where that can be told", number: true, wide: true },
@@ -36,7 +37,6 @@ export const columns: readonly RunColumn[] = [
   { id: "cores", label: "Cores", title: "Device cores in the profiles", number: true, unit: "count", fact: "cores", wide: true, rare: true },
   { id: "program", label: "Program", title: "The program that ran longest", fact: "workload", wide: true, rare: true },
   { id: "work", label: "Work", title: "Training or inference", fact: "run_kind", wide: true, rare: true },
-  { id: "state", label: "State", title: "Whether it can be read" },
 ];
 
 /** What the server orders by first when a column is chosen: numbers from the greatest. */

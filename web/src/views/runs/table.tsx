@@ -138,6 +138,11 @@ export function RunLine(p: LineProps) {
   );
 }
 
+/** Without seconds, and without the year if it is this one: both stand in the title. */
+function short(text: string): string {
+  return text.replace(/(:\d\d):\d\d/, "$1").replace(` ${new Date().getFullYear()},`, ",");
+}
+
 function Cell({ p, c }: { p: LineProps; c: RunColumn }) {
   const { r, root } = p;
   const style = sized(p.widths.value[c.id]);
@@ -152,7 +157,7 @@ function Cell({ p, c }: { p: LineProps; c: RunColumn }) {
     case "captured": {
       const when = date(r.captured_ms);
       const from = r.captured_from === "name" ? "from the run's name" : "from the file's time";
-      return box(<>{when.text.replace(/(:\d\d):\d\d/, "$1")} <span class="ago">{ago(r.captured_ms, Date.now())}</span></>, "when", when.iso && `${when.iso}\n${from}`);
+      return box(<>{short(when.text)} <span class="ago">{ago(r.captured_ms, Date.now())}</span></>, "when", when.iso && `${when.iso}\n${from}`);
     }
     case "kind": return r.kind ? box(r.kind, "kind-cell") : unknown(p, c, "capture_kind");
     case "hosts": return box(ofExpected(r.hosts, r.facts?.expected_hosts), "", r.facts?.notes["expected_hosts"] ?? "");
