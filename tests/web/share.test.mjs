@@ -45,6 +45,8 @@ describe("the share dialog", { skip: reason || false, timeout: 120_000 }, () => 
     const url = await field.inputValue();
     assert.match(url, /\/p\/local\/link-1[A-Za-z0-9_-]+$/);
     await dialog.getByRole("button", { name: "Revoke", exact: true }).waitFor(LONG);
+    await dialog.locator("form summary").click();
+    await dialog.getByRole("img", { name: /^QR code of/ }).waitFor(LONG);
     await page.evaluate(readFileSync(axe, "utf8"));
     const found = await page.evaluate(() => window.axe.run("dialog", { resultTypes: ["violations"] }));
     assert.deepEqual(found.violations.map((v) => `${v.id}: ${v.help}`), []);

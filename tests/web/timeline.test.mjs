@@ -884,8 +884,12 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
       await waitFor(`${key} is in the address`, () => param(name) !== null);
     }
     assert.equal(param("pin"), null, "a hidden row is pinned no more");
+    await page.focus("[role=tab][aria-selected=true]");
+    await page.keyboard.press("ArrowLeft");
+    await waitFor("the tab before", async () => /^tab-/.test(await page.evaluate(() => document.activeElement.id)) && param("dock") !== null);
     await page.keyboard.press("q");
     await waitFor("the panel is gone", async () => (await page.locator(".dock").count()) === 0);
+    await waitFor("keys go on at the canvas", () => page.evaluate(() => document.activeElement.tagName === "CANVAS"));
     await page.keyboard.press("Control+k");
     await page.waitForSelector("dialog[open]");
     await page.keyboard.press("Escape");

@@ -1,5 +1,6 @@
 // The button that shares what is seen, its dialog, and the list of a run's links.
 import { signal, useSignal } from "@preact/signals";
+import type { ComponentType } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Api, asProblem, type Problem } from "../api/client";
 import { listLinks, makeLink, revokeLink, type Audience, type KeptLink, type Links, type MadeLink } from "../api/links";
@@ -70,6 +71,7 @@ function Share({ run, close }: { run: string; close: () => void }) {
         <span>The address holds the whole view: whoever may see the project can open it.</span>
         <Copy text={() => window.location.href} label="Copy address" title="Copy address of this view" />
       </p>
+      <QrCode text={() => window.location.href} />
       {isUpload(run) && <p class="none">An uploaded file is temporary: a link to it is good as long as somebody looks at it every now and then, {until(run)}and ends with it.</p>}
       {links.value && <Form run={run} links={links.value} attempt={attempt} api={api} />}
       {problem.value && <p class="none" role="alert">{problem.value.message}</p>}
@@ -144,10 +146,29 @@ function Form({ run, links, api, attempt }: Part) {
 function Made({ link }: { link: MadeLink }) {
   const url = new URL(here.value.root + link.url, window.location.href).href;
   return (
-    <p class="row share-made" role="status">
-      <input readonly aria-label="The link" value={url} onFocus={(e) => e.currentTarget.select()} />
-      <Copy text={() => url} label="Copy link" title="Copy link: it is shown only now" />
-    </p>
+    <>
+      <p class="row share-made" role="status">
+        <input readonly aria-label="The link" value={url} onFocus={(e) => e.currentTarget.select()} />
+        <Copy text={() => url} label="Copy link" title="Copy link: it is shown only now" />
+      </p>
+      <QrCode text={() => url} />
+    </>
+  );
+}
+
+/** For a telephone's camera. Its script comes when it is opened. */
+function QrCode({ text }: { text: () => string }) {
+  const shown = useSignal("");
+  const Picture = useSignal<ComponentType<{ text: string }> | null>(null);
+  const open = (e: { currentTarget: HTMLDetailsElement }): void => {
+    shown.value = e.currentTarget.open ? text() : "";
+    if (shown.value && !Picture.peek()) void import("../widgets/qr").then((m) => (Picture.value = m.default), () => (shown.value = ""));
+  };
+  return (
+    <details class="share-code" onToggle={open}>
+      <summary>QR code</summary>
+      {shown.value && Picture.value && <Picture.value text={shown.value} />}
+    </details>
   );
 }
 

@@ -38,6 +38,14 @@ export function Dock({ trace }: { trace: Trace }) {
     el.onpointermove = (m) => resize(from - m.clientY);
     el.onpointerup = () => (el.onpointermove = null);
   };
+  const walk = (e: KeyboardEvent): void => {
+    const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
+    if (!step) return;
+    e.preventDefault();
+    const to = tabs[(tabs.findIndex((t) => t.id === trace.tab.peek()) + step + tabs.length) % tabs.length]!;
+    trace.chooseTab(to.id);
+    document.getElementById(`tab-${to.id}`)?.focus();
+  };
   return (
     <section class="dock" style={{ height: `${height.value}px` }} aria-label="Details">
       <div
@@ -48,7 +56,7 @@ export function Dock({ trace }: { trace: Trace }) {
         }}
       />
       <div class="tabs">
-        <div role="tablist" aria-label="Details of">
+        <div role="tablist" aria-label="Details of" onKeyDown={walk}>
           {tabs.map((t) => (
             <button
               key={t.id} type="button" role="tab" id={`tab-${t.id}`} aria-selected={trace.tab.value === t.id}

@@ -5,7 +5,7 @@ import { Api, asProblem, isAbort, type Problem } from "../../api/client";
 import { big } from "../../api/json";
 import type { Run } from "../../api/types";
 import { categories, colourOf, palettes, type Category, type PaletteName } from "../../model/colour";
-import { bytes, count, duration, plural, shortCount, timestamp } from "../../model/format";
+import { bytes, count, duration, exactNs, plural, shortCount, timestamp } from "../../model/format";
 import { go, here } from "../../model/location";
 import { emptyTrace, formatTrace, parseTrace, type Mode, type TraceUrl } from "../../model/url";
 import { isTime, lastingText, withLasting } from "../../model/query";
@@ -97,7 +97,9 @@ function TraceOf({ api, run, host, info }: { api: Api; run: string; host: string
       },
       pointer: over,
     });
+    const unkeep = keepFocus();
     return () => {
+      unkeep();
       unlisten();
       unsync();
       trace.stop();
@@ -124,6 +126,23 @@ function TraceOf({ api, run, host, info }: { api: Api; run: string; host: string
       <p class="unseen" aria-live="polite">{spoken(active)}</p>
     </div>
   );
+}
+
+/** Where the button that was pressed is no more (a row that was hidden, the panel that was closed), keys go on at the canvas. */
+function keepFocus(): () => void {
+  const look = (): void => {
+    const was = document.activeElement;
+    if (!was || was === document.body) return;
+    setTimeout(() => {
+      if (!was.isConnected && document.activeElement === document.body) document.querySelector<HTMLElement>(".drawing canvas")?.focus({ preventScroll: true });
+    }, 50);
+  };
+  document.addEventListener("click", look, true);
+  document.addEventListener("keydown", look, true);
+  return () => {
+    document.removeEventListener("click", look, true);
+    document.removeEventListener("keydown", look, true);
+  };
 }
 
 /** The canvas has no words of its own for those who cannot see it. */
@@ -409,7 +428,7 @@ function Status({ trace }: { trace: Trace }) {
           ))}
         </nav>
       )}
-      <span title="Length of what is in view"><b>{duration(view.span, 4)}</b> in view</span>
+      <span title={`Length of what is in view: ${exactNs(Math.round(view.span))}`}><b>{duration(view.span, 4)}</b> in view</span>
       <span class="wide">{timestamp(view.t0)} … {timestamp(endOf(view))}</span>
       <span title="Of the rows in sight, in the loaded window">
         {plural(events, "event")} loaded{hidden > 0 && <>, {count(hidden)} merged: zoom in to see each</>}

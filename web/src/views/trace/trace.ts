@@ -87,6 +87,7 @@ export class Trace {
   private stepped = false;
 
   private wantTop: number | null = null; // line to scroll to once rows are there
+  private wentTo: number | null = null; // so far, when rows were too few to get there
   private wantRow: number | null = null; // likewise: to be in sight
   private before: Rows | null = null; // where rows were
   private revealLater: "place" | "row" | false = false; // the chosen event came before the rows
@@ -229,6 +230,7 @@ export class Trace {
       this.curves.set(o.curves);
       this.listed.value = o.list;
       this.wantTop = o.top;
+      this.wentTo = null;
       if (o.top === null && !o.sel) this.scrollTop.value = 0;
     });
   }
@@ -265,7 +267,7 @@ export class Trace {
       area: this.sum.area.value,
       folded: [...this.folded.value],
       flat: [...this.flat.value],
-      top: scrolled ? top : this.wantTop,
+      top: scrolled && !this.onTheWay() ? top : this.wantTop,
       find: this.loader.find.value,
       pins: [...this.pins.value],
       hide: [...this.hidden.value],
@@ -338,7 +340,7 @@ export class Trace {
 
   private onTracks(): void {
     this.fetcher.refresh();
-    this.keepPlace();
+    if (!this.onTheWay()) this.keepPlace();
     // An address may name a time where there is nothing.
     const v = this.chosen.peek();
     if (v && !this.tracks.peek()?.loading) this.setView(clampView(v, this.bounds.peek()), false);
@@ -478,12 +480,19 @@ export class Trace {
     if (first && there && !there.pinned) this.scrollBy(there.y - first.y);
   }
 
+  /** Rows that come yet make room to scroll on, if nobody scrolled meanwhile. */
+  private onTheWay(): boolean {
+    return this.wantTop !== null && (this.wentTo === null || this.wentTo === this.scrollTop.value);
+  }
+
   private scrollToTop(): void {
-    if (this.wantTop === null) return;
-    const row = this.rows.peek().byLine.get(this.wantTop);
+    if (!this.onTheWay()) this.wantTop = null;
+    const row = this.wantTop === null ? undefined : this.rows.peek().byLine.get(this.wantTop);
     if (!row) return;
-    this.wantTop = null;
-    if (!row.pinned) this.scrollBy(row.y - this.rows.peek().pinnedHeight - this.scrollTop.peek());
+    const there = row.pinned ? this.scrollTop.peek() : row.y - this.rows.peek().pinnedHeight;
+    this.scrollBy(there - this.scrollTop.peek());
+    this.wentTo = this.scrollTop.peek();
+    if (this.wentTo === there) this.wantTop = null;
   }
 
   /** Only rows that are called so. */
@@ -740,7 +749,9 @@ export class Trace {
   /** R: the chosen event's time, on its row. */
   areaFromEvent(): void {
     const m = this.event.mark.peek();
-    if (m && m.end > m.begin) this.setArea({ t0: m.begin, t1: m.end, rows: "" });
+    if (!m) this.say("Choose an event: its time becomes the area.");
+    else if (m.end > m.begin) this.setArea({ t0: m.begin, t1: m.end, rows: "" });
+    else this.say("This event lasts no time.");
   }
 
   /** lines: null is all that were recorded. */
