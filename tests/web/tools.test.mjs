@@ -913,7 +913,7 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     await page.getByLabel("Duration, seconds").fill("60");
     await page.locator(".form-row").getByLabel("Python").selectOption("1");
     await page.getByRole("button", { name: "All", exact: true }).click();
-    assert.match(await page.locator(".estimate").innerText(), /That is too large: it would be lost, and may end the program\. 32\.2 s would fit/);
+    assert.match(await page.locator(".estimate").innerText(), /the window will be shortened to fit\. 32\.2 s would fit/);
     // The server's no stands at the button.
     fake.refuse = { status: 409, title: "Conflict", code: "busy", detail: "w-1 is being captured", hint: "Wait until it is done." };
     await page.click("[type=submit]");
@@ -921,6 +921,7 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     await page.click("[type=submit]");
     await card.waitFor();
     assert.deepEqual(fake.asked.at(-1), ["POST", "captures", "", { targets: ["w-1", "w-9", MARKUP], duration_ms: 60_000, delay_ms: 0, levels: { host: 2, device: 1, python: 1 }, options: { tpu_trace_mode: 1 } }]);
+    await waitFor("it is looked at", () => page.evaluate(() => document.activeElement?.className === "job-title"));
     const first = at("id");
     assert.match(first, /^[0-9a-f]{16}$/);
     assert.match(await card.innerText(), /records[\s\S]*recording, ends in [\s\S]*0 of 3 targets done[\s\S]*hosts info, devices on, Python on[\s\S]*tpu_trace_mode=1/);

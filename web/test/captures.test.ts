@@ -57,11 +57,15 @@ describe("the estimate", () => {
     expect(some).toEqual({ text: "About 300 MiB, the largest 200 MiB of w-1, as the last captures were; 2.00 GiB a profile is the limit. Of 1 target it is not known.", tone: "" });
   });
   test("warns near the limit, and says what would fit", () => {
-    expect(estimate([target("w-0", 2 ** 30)], 1600)).toMatchObject({ tone: "warning" });
-    const over = estimate([target("w-0", 2 ** 30)], 2000);
+    expect(estimate([target("w-0", 2 ** 30)], 1600, "write")).toMatchObject({ tone: "warning" });
+    const over = estimate([target("w-0", 2 ** 30)], 2000, "write");
     expect(over.tone).toBe("bad");
-    expect(over.text).toMatch(/1.5 s would fit/);
-    expect(estimate([target("w-0", 2 ** 40)], 2000).text).toMatch(/Lower the levels/);
+    expect(over.text).toMatch(/would be lost.* 1.5 s would fit/);
+    expect(estimate([target("w-0", 2 ** 40)], 2000, "write").text).toMatch(/Lower the levels/);
+  });
+  test("says that the server shortens what comes here", () => {
+    expect(estimate([target("w-0", 2 ** 30)], 2000)).toMatchObject({ tone: "warning", text: expect.stringMatching(/shortened to fit\. 1\.5 s would fit/) });
+    expect(estimate([target("w-0")], 6000).text).toMatch(/a short one is taken first/);
   });
 });
 

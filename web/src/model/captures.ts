@@ -6,6 +6,7 @@ import { bytes, digits, plural } from "./format";
 /** Protobuf ends at 2 GiB, and a program that passes it may be ended by it: stay well below. */
 export const LIMIT_BYTES = 2 ** 31;
 const SAFE_BYTES = 0.75 * LIMIT_BYTES;
+const PROBED_MS = 5000; // longer windows of targets that nobody knows
 
 export const DURATION = { least: 100, most: 600_000 };
 export const DELAY = { least: 0, most: 600_000 };
@@ -146,12 +147,12 @@ export interface Estimate {
 }
 
 /** Each target's profile has a limit of its own; the largest is what counts. */
-export function estimate(targets: readonly Target[], ms: number): Estimate {
+export function estimate(targets: readonly Target[], ms: number, mode = "pull"): Estimate {
   if (targets.length === 0 || !(ms > 0)) return { text: "", tone: "" };
   const known = targets.filter((t) => t.bytes_per_s !== null && t.bytes_per_s > 0);
   const unknown = targets.length - known.length;
   if (known.length === 0)
-    return { text: `How large it will be is not known before ${targets.length === 1 ? "the target" : "one of them"} has been captured once. A profile may have ${bytes(LIMIT_BYTES)} at most.`, tone: "" };
+    return { text: `How large it will be is not known before ${targets.length === 1 ? "the target" : "one of them"} has been captured once. A profile may have ${bytes(LIMIT_BYTES)} at most.${mode === "pull" && ms > PROBED_MS ? " Of so long a window a short one is taken first, to see what fits." : ""}`, tone: "" };
   const of = (t: Target): number => (t.bytes_per_s! * ms) / 1000;
   const largest = known.reduce((a, b) => (of(b) > of(a) ? b : a));
   const most = of(largest);
@@ -160,6 +161,7 @@ export function estimate(targets: readonly Target[], ms: number): Estimate {
   const said = `About ${bytes(Math.round(sum))}${whose}, as the last captures were; ${bytes(LIMIT_BYTES)} a profile is the limit.${unknown ? ` Of ${plural(unknown, "target")} it is not known.` : ""}`;
   const fits = Math.floor(((SAFE_BYTES / largest.bytes_per_s!) * 1000) / 100) * 100;
   const advice = fits >= DURATION.least ? ` ${spell(fits)} would fit.` : " Lower the levels.";
+  if (most >= SAFE_BYTES && mode === "pull") return { text: `${said} That is too much: the window will be shortened to fit.${advice}`, tone: "warning" };
   if (most >= LIMIT_BYTES) return { text: `${said} That is too large: it would be lost, and may end the program.${advice}`, tone: "bad" };
   return most >= SAFE_BYTES ? { text: `${said} That is close to it.${advice}`, tone: "warning" } : { text: said, tone: "" };
 }

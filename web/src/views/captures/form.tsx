@@ -133,7 +133,7 @@ export function CaptureForm({ data, run, hosts, started }: { data: Captures; run
   const once = mode.value === "once";
   const faults = faultsOf(f, names);
   const sound = once ? isSound(faults) : names.length > 0;
-  const size = estimate(chosen, milliseconds(f.duration));
+  const size = estimate(chosen, milliseconds(f.duration), data.mode);
   const preset = presetOf(f);
   const taken = chosen.filter((t) => t.busy || data.continuous.some((c) => c.target === t.name));
 
@@ -176,7 +176,7 @@ export function CaptureForm({ data, run, hosts, started }: { data: Captures; run
             <Level label="Devices" value={f.levels.device} names={ON} set={(device) => set({ levels: { ...f.levels, device } })} />
             <Level label="Python" value={f.levels.python} names={ON} set={(python) => set({ levels: { ...f.levels, python } })} />
             <Field label="Name of the run" fault={faults.run}>
-              {(p) => <input {...p} class="field" spellcheck={false} autocomplete="off" value={f.run} onInput={(e) => set({ run: e.currentTarget.value.trim() })} placeholder="the time, in UTC" />}
+              {(p) => <input {...p} class="field" spellcheck={false} autocomplete="off" value={f.run} onInput={(e) => set({ run: e.currentTarget.value.trim() })} placeholder="the time" />}
             </Field>
           </div>
           {faults.levels && <p class="fault">{faults.levels}</p>}

@@ -1,5 +1,6 @@
 // One capture: how far it is, and what came of it, target by target.
 import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import type { Capture, Options, TargetResult } from "../../api/captures";
 import { bytes, count, date, hour, plural } from "../../model/format";
 import { failedTargets, isOver, isThere, levelWords, outcomeOf, progressWords, retryOf, runHrefOf, spell, toneOf } from "../../model/captures";
@@ -15,7 +16,7 @@ function Pill({ tone, text }: { tone: string; text: string }) {
 }
 
 function TargetLine({ t }: { t: TargetResult }) {
-  const facts = [t.bytes !== null && t.bytes > 0 && bytes(t.bytes), t.attempts > 1 && plural(t.attempts, "attempt"), t.grpc_status !== null && t.outcome !== "SUCCEEDED" && `status ${t.grpc_status}`].filter(Boolean);
+  const facts = [t.bytes !== null && t.bytes > 0 && bytes(t.bytes), t.attempts > 1 && plural(t.attempts, "attempt"), t.grpc_status !== null && t.grpc_status > 0 && `status ${t.grpc_status}`].filter(Boolean);
   return (
     <li>
       <b class="target-name">{t.target}</b>
@@ -51,8 +52,15 @@ function jobText(c: Capture): string {
   return [`Capture ${c.run} (${c.id}): ${progressWords(c, clock.peek())}`, ...inOrder(c.targets).map((t) => `- ${t.target}: ${outcomeOf(t)}${t.bytes ? `, ${bytes(t.bytes)}` : ""}${t.message && t.outcome !== "SUCCEEDED" ? `: ${t.message}` : ""}`), window.location.href, ""].join("\n");
 }
 
-export function JobCard({ c, open, flip, root, started }: { c: Capture; open: boolean; flip: () => void; root: string; started: (id: string) => void }) {
+/** `fresh`: it was begun here just now, and is looked for. */
+export function JobCard({ c, open, flip, root, started, fresh }: { c: Capture; open: boolean; flip: () => void; root: string; started: (id: string) => void; fresh: boolean }) {
   const { act, busy, said } = useAct();
+  const title = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (!fresh) return;
+    title.current?.closest("article")?.scrollIntoView({ block: "center" });
+    title.current?.focus({ preventScroll: true });
+  }, [fresh]);
   const now = clock.value;
   const over = isOver(c);
   const targets = captures.value?.targets ?? [];
@@ -64,7 +72,7 @@ export function JobCard({ c, open, flip, root, started }: { c: Capture; open: bo
   return (
     <article class={`job-card ${open ? "open" : ""}`} aria-label={`Capture ${c.run}`}>
       <header>
-        <button type="button" class="job-title" aria-expanded={open} onClick={flip}><Icon name={open ? "down" : "right"} /> <b>{c.run}</b></button>
+        <button ref={title} type="button" class="job-title" aria-expanded={open} onClick={flip}><Icon name={open ? "down" : "right"} /> <b>{c.run}</b></button>
         {c.kind === "snapshot" && <span class="pill">snapshot</span>}
         <Pill tone={over ? toneOf(c.outcome) : ""} text={over ? { SUCCEEDED: "succeeded", PARTIAL: "in part", CANCELLED: "cancelled", FAILED: "failed" }[c.outcome ?? "FAILED"] : c.phase === "waiting" ? "waits" : c.phase === "capturing" ? "records" : "collects"} />
         <span class="ago push" title={began.iso}>{began.text}</span>

@@ -88,15 +88,20 @@ function Off({ reason, dir }: { reason: string; dir: string }) {
 }
 
 function On({ data, api, run, hosts, id, root }: { data: Captures; api: Api; run: string; hosts: readonly string[]; id: string; root: string }) {
+  const fresh = useSignal("");
   const open = (to: string): void => go(address(root, run, to));
+  const started = (to: string): void => {
+    fresh.value = to;
+    open(to);
+  };
   return (
     <>
-      {data.continuous.length > 0 && <Recording list={data.continuous} after={(c) => open(c.id)} />}
+      {data.continuous.length > 0 && <Recording list={data.continuous} after={(c) => started(c.id)} />}
       <section aria-labelledby="new-capture">
         <h2 id="new-capture">New capture</h2>
-        <CaptureForm data={data} run={run} hosts={hosts} started={open} />
+        <CaptureForm data={data} run={run} hosts={hosts} started={started} />
       </section>
-      <Jobs data={data} api={api} id={id} root={root} open={open} />
+      <Jobs data={data} api={api} id={id} root={root} open={open} fresh={fresh.value} started={started} />
     </>
   );
 }
@@ -140,7 +145,7 @@ function useOne(api: Api, id: string, data: Captures): { one: Capture | null; pr
   return { one: one.value, problem: problem.value };
 }
 
-function Jobs({ data, api, id, root, open }: { data: Captures; api: Api; id: string; root: string; open: (id: string) => void }) {
+function Jobs({ data, api, id, root, open, fresh, started }: { data: Captures; api: Api; id: string; root: string; open: (id: string) => void; fresh: string; started: (id: string) => void }) {
   const most = useSignal(LISTED);
   const { one, problem } = useOne(api, id, data);
   const all = one ? [one, ...data.captures] : data.captures;
@@ -152,7 +157,7 @@ function Jobs({ data, api, id, root, open }: { data: Captures; api: Api; id: str
       <h2 id="captures-list">{all.length ? plural(all.length, "capture") : "No capture yet"}</h2>
       {problem && <p class="none" role="alert">The capture of this address: {problem.message}</p>}
       {all.length === 0 && <p class="none">What is captured here is listed here, until the server is started anew.</p>}
-      {shown.map((c) => <JobCard key={c.id} c={c} root={root} open={isOpen(c)} flip={() => open(isOpen(c) && id ? "" : c.id)} started={open} />)}
+      {shown.map((c) => <JobCard key={c.id} c={c} root={root} open={isOpen(c)} flip={() => open(isOpen(c) && id ? "" : c.id)} started={started} fresh={c.id === fresh} />)}
       {shown.length < all.length && <p class="none">{count(shown.length)} of {count(all.length)} are listed. <button type="button" class="button" onClick={() => (most.value = Infinity)}>List all</button></p>}
     </section>
   );
