@@ -93,7 +93,19 @@ export function GraphView({ nodes, edges, chosen, act, title }: { nodes: readonl
     else return;
     e.preventDefault();
   };
-  const w = at.width + 40;
+  // Labels stand at the right of the arrow's head; of several into one node each above the one before.
+  const rank = useMemo(() => {
+    const into = new Map<number, number>();
+    return edges.map((e, i) => {
+      if (!shown[i] || !e.changes) return 0;
+      const k = into.get(e.to) ?? 0;
+      into.set(e.to, k + 1);
+      return k;
+    });
+  }, [edges, shown]);
+  const labels = useMemo(() => edges.map((e, i) => (shown[i] ? layoutLabel(e) : [])), [edges, shown]);
+  const reach = edges.reduce((m, e, i) => labels[i]!.reduce((k, l) => Math.max(k, at.x[e.to]! + 24 + 5.9 * l.length), m), at.width);
+  const w = reach + 40;
   const h = at.height + 40;
   const told = nodes[focus];
   const held = useMemo(() => {
@@ -104,46 +116,49 @@ export function GraphView({ nodes, edges, chosen, act, title }: { nodes: readonl
   const card = (n: GraphNode, i: number) => <Card key={`${n.within} ${n.id} ${i}`} n={n} held={held[i]!} x={at.x[i]!} y={at.y[i]!} width={at.w[i]!} height={at.h[i]!} chosen={n.id === chosen} focus={i === focus} most={most} fill={colourOf(n.opcode || n.id, categorize(n.opcode || n.id, "device"), colours)} act={act} onFocus={(id) => (focused.value = id)} />;
   return (
     <figure class="chart graph" aria-label={title}>
-      <div
-        ref={box} class="graph-box" tabIndex={0} role="application" onKeyDown={keys}
-        aria-label={`${title}: ${nodes.length} ops. Up: operands, down: users, left and right: the others of these, Enter: choose, space: more of its neighbours, or fewer, O: look inside of it, or close it, plus and minus: zoom.`}
-      >
-        <svg width={w * zoom.value} height={h * zoom.value} viewBox={`-20 -20 ${w} ${h}`} aria-hidden="true">
-          <defs>
-            <marker id="graph-tip" viewBox="0 0 8 8" refX="7" refY="4" markerUnits="userSpaceOnUse" markerWidth="9" markerHeight="9" orient="auto"><path d="M0 0.5 8 4 0 7.5Z" class="graph-arrow" /></marker>
-          </defs>
-          {nodes.map((n, i) => [n, i] as const).filter(([n]) => n.opened).map(([n, i]) => card(n, i))}
-          {edges.map((e, i) => {
-            if (!shown[i]) return null;
-            const x0 = at.x[e.from]!;
-            const y0 = at.y[e.from]! + at.h[e.from]!;
-            const x1 = at.x[e.to]!;
-            const y1 = at.y[e.to]!;
-            const bend = Math.max(14, (y1 - y0) / 2);
-            const lit = e.from === focus || e.to === focus || (focus < 0 && (e.from === middle || e.to === middle));
-            const looks = e.gone ? "gone" : e.kind === "control" ? "control" : !e.changes ? (e.copy ? "copy" : "") : e.changes === "memory" ? "memory" : "layout";
-            const label = layoutLabel(e);
-            return (
-              <g key={i}>
-                <path class={`graph-edge ${lit ? "lit" : ""} ${looks}`} d={`M${x0} ${y0}C${x0} ${y0 + bend} ${x1} ${y1 - bend} ${x1} ${y1 - 1}`} marker-end="url(#graph-tip)" />
-                {e.times > 1 && <text class="graph-label" x={x1 + 6} y={y1 - 4}>{`\u00d7 ${e.times}`}</text>}
-                {label.length > 0 && (
-                  <g class={`graph-change ${looks}`} transform={`translate(${(x0 + 2 * x1) / 3 + 8} ${y1 - 14 - 11 * (label.length - 1)})`}>
-                    <title>{`Layout: ${e.changes}\n${e.fromLayout}\n\u2192 ${e.toLayout}`}</title>
-                    <path class="graph-swap" d={SWAP} transform="translate(0 -8.5)" />
-                    {label.map((l, k) => <text key={k} class="graph-label" x={14} y={11 * k}>{l}</text>)}
-                  </g>
-                )}
-              </g>
-            );
-          })}
-          {nodes.map((n, i) => (n.opened ? null : card(n, i)))}
-        </svg>
+      <div class="graph-stage">
+        <div
+          ref={box} class="graph-box" tabIndex={0} role="application" onKeyDown={keys}
+          aria-label={`${title}: ${nodes.length} ops. Up: operands, down: users, left and right: the others of these, Enter: choose, space: more of its neighbours, or fewer, O: look inside of it, or close it, plus and minus: zoom.`}
+        >
+          <svg width={w * zoom.value} height={h * zoom.value} viewBox={`-20 -20 ${w} ${h}`} aria-hidden="true">
+            <defs>
+              <marker id="graph-tip" viewBox="0 0 8 8" refX="7" refY="4" markerUnits="userSpaceOnUse" markerWidth="9" markerHeight="9" orient="auto"><path d="M0 0.5 8 4 0 7.5Z" class="graph-arrow" /></marker>
+            </defs>
+            {nodes.map((n, i) => [n, i] as const).filter(([n]) => n.opened).map(([n, i]) => card(n, i))}
+            {edges.map((e, i) => {
+              if (!shown[i]) return null;
+              const x0 = at.x[e.from]!;
+              const y0 = at.y[e.from]! + at.h[e.from]!;
+              const x1 = at.x[e.to]!;
+              const y1 = at.y[e.to]!;
+              const bend = Math.max(14, (y1 - y0) / 2);
+              const lit = e.from === focus || e.to === focus || (focus < 0 && (e.from === middle || e.to === middle));
+              const looks = e.gone ? "gone" : e.kind === "control" ? "control" : !e.changes ? (e.copy ? "copy" : "") : e.changes === "memory" ? "memory" : "layout";
+              const label = labels[i]!;
+              return (
+                <g key={i}>
+                  <path class={`graph-edge ${lit ? "lit" : ""} ${looks}`} d={`M${x0} ${y0}C${x0} ${y0 + bend} ${x1} ${y1 - bend} ${x1} ${y1 - 1}`} marker-end="url(#graph-tip)" />
+                  {e.times > 1 && <text class="graph-label" x={x1 + 6} y={y1 - 4}>{`\u00d7 ${e.times}`}</text>}
+                  {label.length > 0 && (
+                    <g class={`graph-change ${looks}`} transform={`translate(${x1 + 8} ${y1 - 12 - 11 * (label.length - 1) - 23 * rank[i]!})`}>
+                      <title>{`Layout: ${e.changes}\n${e.fromLayout}\n\u2192 ${e.toLayout}`}</title>
+                      <path class="graph-swap" d={SWAP} transform="translate(0 -8.5)" />
+                      {label.map((l, k) => <text key={k} class="graph-label" x={14} y={11 * k}>{l}</text>)}
+                    </g>
+                  )}
+                </g>
+              );
+            })}
+            {nodes.map((n, i) => (n.opened ? null : card(n, i)))}
+          </svg>
+        </div>
+        <div class="graph-tools row">
+          <button type="button" class="button" onClick={() => (zoom.value = Math.min(2, zoom.peek() * 1.25))} aria-label="Larger">+</button>
+          <button type="button" class="button" onClick={() => (zoom.value = Math.max(0.3, zoom.peek() / 1.25))} aria-label="Smaller">−</button>
+        </div>
       </div>
-      <div class="graph-tools row">
-        <button type="button" class="button" onClick={() => (zoom.value = Math.min(2, zoom.peek() * 1.25))} aria-label="Larger">+</button>
-        <button type="button" class="button" onClick={() => (zoom.value = Math.max(0.3, zoom.peek() / 1.25))} aria-label="Smaller">−</button>
-      </div>
+      <p class="ago graph-hint" aria-hidden="true"><kbd>←</kbd> <kbd>→</kbd> <kbd>↑</kbd> <kbd>↓</kbd> walk along operands and users · <kbd>Enter</kbd> choose · <kbd>Space</kbd> more neighbours, or fewer · <kbd>O</kbd> look inside, or close · <kbd>+</kbd> <kbd>−</kbd> zoom</p>
       <p class="unseen" aria-live="polite">{told ? tell(told, nodes) : ""}</p>
     </figure>
   );
