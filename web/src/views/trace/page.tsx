@@ -5,6 +5,7 @@ import { Api, asProblem, isAbort, type Problem } from "../../api/client";
 import { big } from "../../api/json";
 import type { Run } from "../../api/types";
 import { categories, colourOf, palettes, type Category, type PaletteName } from "../../model/colour";
+import { coverageLine } from "../../model/coverage";
 import { bytes, count, duration, exactNs, plural, shortCount, timestamp } from "../../model/format";
 import { go, here } from "../../model/location";
 import { emptyTrace, formatTrace, parseTrace, type Mode, type TraceUrl } from "../../model/url";
@@ -13,6 +14,7 @@ import { choosePalette, palette, paletteName } from "../../model/theme";
 import { parseTool } from "../../model/toolurl";
 import { endOf, fitView, sameView, type Range } from "../../model/view";
 import { runTitle } from "../../model/runname";
+import { coverageOf } from "../../shell/coverage";
 import { Icon, type IconName } from "../../widgets/icon";
 import { Popover } from "../../widgets/popover";
 import { ProblemPanel } from "../../widgets/problem";
@@ -401,6 +403,14 @@ function Banners({ trace }: { trace: Trace }) {
   );
 }
 
+/** What the profiler says it dropped, where it does: gaps may be that. */
+function Lost({ trace }: { trace: Trace }) {
+  const r = coverageOf(trace.api.root, trace.who.run, trace.who.host ? [trace.who.host] : []).value;
+  const { warnings } = r ? coverageLine(r, r, 0, "") : { warnings: [] };
+  const lost = warnings.find((w) => w.includes("dropped"));
+  return lost ? <span class="warned" title="The profiler says so: what looks like a gap may be that">{lost}</span> : null;
+}
+
 function Status({ trace }: { trace: Trace }) {
   const t = trace.tracks.value;
   const view = trace.shown.value;
@@ -433,6 +443,7 @@ function Status({ trace }: { trace: Trace }) {
       <span title="Of the rows in sight, in the loaded window">
         {plural(events, "event")} loaded{hidden > 0 && <>, {count(hidden)} merged: zoom in to see each</>}
       </span>
+      {!t.loading && <Lost trace={trace} />}
       <span class="push">{plural(t.events, "event")} · {plural(t.planes_total, "plane")} · {bytes(t.bytes_total)}</span>
       {trace.fetcher.lastMs.value > 0 && (
         <span class="wide" title="Last answer of the server">{trace.fetcher.lastMs.value.toFixed(0)} ms, {bytes(trace.fetcher.lastBytes.value)}</span>
