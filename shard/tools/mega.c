@@ -98,14 +98,41 @@ static int by_length(const void *a, const void *b, void *ctx)
     return (x > y) - (x < y);
 }
 
-static bool is_wanted(const struct mega_occurrence *o, struct xp_span host, struct xp_span wanted)
+enum xp_status mega_wanted_of(const struct tool_args *args, struct mega_wanted *w,
+                              struct xp_error *err)
 {
-    char id[600];
-    size_t n = wanted.n ? mega_id(host, o, id, sizeof id) : 0;
-    return n && xp_span_eq(wanted, xp_span_of(id, n));
+    struct xp_span at = {0};
+    *w = (struct mega_wanted){0};
+    tool_arg(args, "occurrence", &w->id);
+    if (!tool_arg(args, "at", &at) || !at.n)
+        return XP_OK;
+    bool minus = at.p[0] == '-', fine = at.n > minus && at.n < 20;
+    for (size_t i = minus; i < at.n && fine; i++) {
+        fine = at.p[i] >= '0' && at.p[i] <= '9' &&
+               !__builtin_mul_overflow(w->at_ps, INT64_C(10), &w->at_ps) &&
+               !__builtin_add_overflow(w->at_ps, (int64_t)(at.p[i] - '0'), &w->at_ps);
+    }
+    w->at_ps = minus ? -w->at_ps : w->at_ps;
+    w->has_at = fine;
+    return fine ? XP_OK : xp_fail(err, XP_BAD_REQUEST, 0, "at is a time of the session, in ps");
 }
 
-static bool choose(struct choice *c, struct xp_span host, struct xp_span wanted)
+bool mega_is_wanted(const struct mega_occurrence *o, const struct mega_item *items,
+                    struct xp_span host, const struct mega_wanted *w)
+{
+    char id[600];
+    size_t n = w->id.n ? mega_id(host, o, id, sizeof id) : 0;
+    if (n && xp_span_eq(w->id, xp_span_of(id, n)))
+        return true;
+    if (w->id.n || !w->has_at || w->at_ps < o->begin_ps || w->at_ps > o->end_ps)
+        return false;
+    for (uint32_t i = 0; i < o->nitems; i++)
+        if (items[i].begin_ps == w->at_ps || items[i].end_ps == w->at_ps)
+            return true;
+    return false;
+}
+
+static bool choose(struct choice *c, struct xp_span host, const struct mega_wanted *w)
 {
     struct mega_occurrence *v = c->m->occurrences.p;
     size_t n = c->m->occurrences.n, have = 0;
@@ -122,7 +149,7 @@ static bool choose(struct choice *c, struct xp_span host, struct xp_span wanted)
     for (size_t i = 0, run = 0; i < have; i++) {
         struct mega_occurrence *o = &v[c->order[i]];
         run = i && v[c->order[i - 1]].collective == o->collective ? run + 1 : 0;
-        bool asked = is_wanted(o, host, wanted);
+        bool asked = mega_is_wanted(o, VEC(c->m->items, struct mega_item) + o->first_item, host, w);
         c->whole[c->order[i]] = asked || run == 0;
         c->kept[c->order[i]] = asked || run < MEGA_KEPT;
         c->nkept += asked || run < MEGA_KEPT;
@@ -185,14 +212,14 @@ static void put(const struct choice *c, struct facts_out *f)
     facts_u64(f, m->traced);
 }
 
-enum xp_status mega_map(const struct tool_host *host, struct xp_span wanted, struct xp_arena *a,
-                        struct facts_out *f, struct xp_error *err)
+enum xp_status mega_map(const struct tool_host *host, const struct mega_wanted *w,
+                        struct xp_arena *a, struct facts_out *f, struct xp_error *err)
 {
     struct mega m;
     struct choice c = {.m = &m};
     enum xp_status st = mega_init(&m, a) ? mega_read(&m, host, err)
                                          : xp_fail(err, XP_BUSY, 0, "no memory left for transfers");
-    if (st == XP_OK && !choose(&c, host->name, wanted))
+    if (st == XP_OK && !choose(&c, host->name, w))
         st = xp_fail(err, XP_BUSY, 0, "no memory left for transfers");
     if (st == XP_OK)
         put(&c, f);

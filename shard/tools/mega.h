@@ -89,10 +89,22 @@ struct mega {
 bool mega_init(struct mega *m, struct xp_arena *a);
 void mega_fini(struct mega *m);
 
-/* Reads a host; what it needs of slack's rows is read already. wanted: an occurrence's id, or
- * empty. Puts its facts. */
-enum xp_status mega_map(const struct tool_host *host, struct xp_span wanted, struct xp_arena *a,
-                        struct facts_out *f, struct xp_error *err);
+/* Which occurrence is asked for: by its id, or by when an op or action of it begins or ends. */
+struct mega_wanted {
+    struct xp_span id; /* empty: none */
+    bool has_at;
+    int64_t at_ps;
+};
+/* Of occurrence= and at=. XP_BAD_REQUEST: at is no time. */
+enum xp_status mega_wanted_of(const struct tool_args *args, struct mega_wanted *w,
+                              struct xp_error *err);
+/* Is it the wanted one? items: its own. */
+bool mega_is_wanted(const struct mega_occurrence *o, const struct mega_item *items,
+                    struct xp_span host, const struct mega_wanted *w);
+
+/* Reads a host and puts its facts. */
+enum xp_status mega_map(const struct tool_host *host, const struct mega_wanted *w,
+                        struct xp_arena *a, struct facts_out *f, struct xp_error *err);
 /* Adds those of a host. */
 enum xp_status mega_add(struct mega *m, struct facts *f, struct xp_error *err);
 

@@ -53,6 +53,7 @@ struct reader {
     struct vec ordinals;          /* int64_t: of TPU planes */
     struct vec flows[MEGA_SOURCES];
     uint32_t plane_name;
+    bool trace; /* the plane is the runtime's trace, else host threads */
 };
 
 /* Of an occurrence of actions. */
@@ -196,44 +197,63 @@ static bool add_flow(struct reader *r, enum mega_source source, uint8_t curve, i
     return f != NULL;
 }
 
-/* An action's begin is where its START was, else its end less what it says that it took. */
-static bool end_action(struct reader *r, uint32_t occurrence, uint32_t name,
-                       const struct value v[NAMES], uint8_t kind, char mark, int64_t begin,
-                       int64_t end)
+struct action {
+    uint32_t occurrence, name;
+    uint8_t kind;
+    char mark; /* 'S', 'E' or 0: see mega_kind_of */
+    bool open; /* its START was seen */
+    int64_t index, begin_ps, end_ps;
+};
+
+/* A new one, or that of which this is the END; NULL: memory is out. */
+static struct mega_item *item_of(struct reader *r, struct action *a)
 {
-    int64_t index = -1;
-    (void)(whole(&v[INDEX], &index) || (index = -1));
-    const uint64_t key[] = {occurrence, kind, (uint64_t)index};
+    const uint64_t key[] = {a->occurrence, a->kind, (uint64_t)a->index};
     uint32_t id = xp_strpool_add(&r->keys, xp_span_of(key, sizeof key)), at;
     if (id == XP_STRPOOL_FULL)
-        return false;
-    bool open = mark == 'E' && idmap_get(&r->by_open, id, &at) && at < r->m->items.n &&
-                !VEC(r->m->items, struct mega_item)[at].ended;
-    struct mega_item *it =
-        open ? &VEC(r->m->items, struct mega_item)[at] : new_item(r, occurrence, begin, end);
-    if (!it || (mark == 'S' && !idmap_put(&r->by_open, id, (uint32_t)r->m->items.n - 1)))
-        return false;
-    int64_t took = mark == 'S' ? 0 : took_ps(v, kind), since = it->begin_ps;
-    if (took && __builtin_sub_overflow(end, took, &since))
+        return NULL;
+    a->open = a->mark == 'E' && idmap_get(&r->by_open, id, &at) && at < r->m->items.n &&
+              !VEC(r->m->items, struct mega_item)[at].ended;
+    if (a->open)
+        return &VEC(r->m->items, struct mega_item)[at];
+    struct mega_item *it = new_item(r, a->occurrence, a->begin_ps, a->end_ps);
+    if (it && a->mark == 'S' && !idmap_put(&r->by_open, id, (uint32_t)r->m->items.n - 1))
+        return NULL;
+    return it;
+}
+
+/* Of the trace's network actions; those of host threads are messages, which tell more. */
+static bool flow_of(struct reader *r, const struct mega_item *it, int64_t since_ps)
+{
+    bool sends = it->kind == MEGA_NET_SEND;
+    if (!it->begun || !it->ended || (!sends && (it->kind != MEGA_NET_RECV || !r->trace)))
         return true;
-    it->name = name;
+    return add_flow(r, MEGA_BY_ACTIONS, sends ? MEGA_TX : MEGA_RX, since_ps, it->end_ps, it->bytes);
+}
+
+/* An action's begin is where its START was, else its end less what it says that it took. */
+static bool add_action(struct reader *r, struct action *a, const struct value v[NAMES])
+{
+    struct mega_item *it = item_of(r, a);
+    if (!it)
+        return false;
+    bool ends = a->mark == 'E';
+    int64_t took = ends ? took_ps(v, a->kind) : 0, since = it->begin_ps;
+    if (took && __builtin_sub_overflow(a->end_ps, took, &since))
+        took = 0;
+    it->name = a->name;
     it->plane = r->plane_name;
-    it->kind = kind;
-    it->index = index;
-    it->ended = mark != 'S';
-    it->end_ps = end;
-    if (mark == 'E' && !open)
-        it->begin_ps = took ? since : begin;
-    it->begun = it->begun && (mark != 'E' || open || it->begin_ps < end);
-    it->bytes = kind == MEGA_OTHER || mark == 'S' ? 0 : bytes_of(v);
+    it->kind = a->kind;
+    it->index = a->index;
+    it->ended = a->mark != 'S';
+    it->end_ps = a->end_ps;
+    if (ends && !a->open && took)
+        it->begin_ps = since;
+    it->begun = !ends || a->open || it->begin_ps < a->end_ps;
+    it->bytes = a->kind == MEGA_OTHER || a->mark == 'S' ? 0 : bytes_of(v);
     struct xp_span detail = v[SIZES].type == VALUE_TEXT ? v[SIZES].text : v[LABEL].text;
     it->detail = detail.n ? xp_strpool_add(&r->m->strings, detail) : it->detail;
-    bool sends = kind == MEGA_NET_SEND;
-    if ((sends || kind == MEGA_NET_RECV) && it->ended && it->begun &&
-        !add_flow(r, MEGA_BY_ACTIONS, sends ? MEGA_TX : MEGA_RX,
-                  mark == 'E' && took ? since : it->begin_ps, end, it->bytes))
-        return false;
-    return it->detail != XP_STRPOOL_FULL;
+    return it->detail != XP_STRPOOL_FULL && flow_of(r, it, took ? since : it->begin_ps);
 }
 
 static bool visit_action(struct reader *r, const struct lane_event *ev, const struct value v[NAMES],
@@ -241,19 +261,20 @@ static bool visit_action(struct reader *r, const struct lane_event *ev, const st
 {
     const struct part *p = r->host->part;
     struct xp_span event = part_event_name(p, r->plane, ev->name);
-    char mark;
+    struct action a = {.begin_ps = base_ps + ev->begin_ps, .end_ps = base_ps + ev->end_ps};
     bool left;
     if (v[KEY].type != VALUE_TEXT || !v[KEY].text.n) {
         r->m->unnamed++;
         return true;
     }
-    uint32_t o = occurrence_of(r, v, &left);
-    if (o == UINT32_MAX)
+    a.occurrence = occurrence_of(r, v, &left);
+    if (a.occurrence == UINT32_MAX)
         return left;
-    uint8_t kind = mega_kind_of(event, &mark);
-    uint32_t name = xp_strpool_add(&r->m->strings, event);
-    return name != XP_STRPOOL_FULL &&
-           end_action(r, o, name, v, kind, mark, base_ps + ev->begin_ps, base_ps + ev->end_ps);
+    if (!whole(&v[INDEX], &a.index))
+        a.index = -1;
+    a.kind = mega_kind_of(event, &a.mark);
+    a.name = xp_strpool_add(&r->m->strings, event);
+    return a.name != XP_STRPOOL_FULL && add_action(r, &a, v);
 }
 
 /* What a peer sent, as who received it tells: it took until the event begins. */
@@ -268,9 +289,9 @@ static bool visit_message(struct reader *r, const struct lane_event *ev,
     return true;
 }
 
-/* trace: events are actions; else those of a host's threads, of which some are. */
+/* Events of the trace are actions; of those of a host's threads some are. */
 static enum xp_status read_line(struct reader *r, struct values_eye *eye,
-                                const struct part_line *line, const bool *wanted, bool trace,
+                                const struct part_line *line, const bool *wanted,
                                 struct xp_error *err)
 {
     struct lane_event *ev;
@@ -290,8 +311,8 @@ static enum xp_status read_line(struct reader *r, struct values_eye *eye,
                 seen[v.which] = v;
         bool receive = xp_span_has(part_event_name(r->host->part, r->plane, ev[i].name),
                                    XP_SPAN_LIT("Receive"));
-        if ((!trace && receive && !visit_message(r, &ev[i], seen, line->base_ps)) ||
-            ((trace || (!r->m->traced && seen[KEY].type)) &&
+        if ((!r->trace && receive && !visit_message(r, &ev[i], seen, line->base_ps)) ||
+            ((r->trace || (!r->m->traced && seen[KEY].type)) &&
              !visit_action(r, &ev[i], seen, line->base_ps)))
             return no_memory(err);
     }
@@ -304,6 +325,7 @@ static enum xp_status read_actions(struct reader *r, const char *plane, bool tra
     const struct part *p = r->host->part;
     struct values_eye eye;
     r->plane = profile_plane(p, plane);
+    r->trace = trace;
     if (!r->plane)
         return XP_OK;
     bool *wanted = xp_arena_zalloc(r->m->a, (size_t)r->plane->nevmeta + 1), any = false;
@@ -316,7 +338,7 @@ static enum xp_status read_actions(struct reader *r, const char *plane, bool tra
     values_open(&eye, p, r->plane, names, NAMES, r->m->a);
     for (uint32_t i = r->plane->first_line; any && i < r->plane->first_line + r->plane->nlines; i++)
         if (!p->lines[i].derived)
-            XP_TRY(read_line(r, &eye, &p->lines[i], wanted, trace, err));
+            XP_TRY(read_line(r, &eye, &p->lines[i], wanted, err));
     r->m->traced |= trace && r->m->items.n > 0;
     return XP_OK;
 }

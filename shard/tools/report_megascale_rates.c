@@ -78,6 +78,24 @@ static void peak(struct report *r, const struct view *v, const char *id, int k, 
     report_double(r, id, most / v->second, source_of(sources));
 }
 
+static void remark(struct report *r, const struct view *v, const struct mega *m)
+{
+    const char *tx = source_of(m->sources[MEGA_TX]), *rx = source_of(m->sources[MEGA_RX]);
+    double us = v->second * 1e6;
+    if (v->has[MEGA_TX] && v->has[MEGA_RX] && tx != rx)
+        report_note(r, REPORT_INFO, "network_computed",
+                    "No profile records network counters. What is sent is %s; what is received is "
+                    "%s. Each point is the mean of %.3g us.",
+                    tx, rx, us);
+    else if (v->has[MEGA_TX] || v->has[MEGA_RX])
+        report_note(r, REPORT_INFO, "network_computed",
+                    "No profile records network counters: the curves are %s.%s%s Each point is the "
+                    "mean of %.3g us.",
+                    v->has[MEGA_TX] ? tx : rx,
+                    v->has[MEGA_TX] ? "" : " What is sent is not told; peers tell what they get.",
+                    v->has[MEGA_RX] ? "" : " What is received is not told.", us);
+}
+
 void report_megascale_rates(struct report *r, const struct mega *m)
 {
     struct view v = {.r = &m->rate, .second = (double)(INT64_C(1) << m->rate.shift) / 1e12};
@@ -95,11 +113,5 @@ void report_megascale_rates(struct report *r, const struct mega *m)
     }
     curve(r, &v, "inflight", "Collectives between slices under way, all devices", "Under way",
           "count", inflight_point, false);
-    if (v.has[MEGA_TX] || v.has[MEGA_RX])
-        report_note(r, REPORT_INFO, "network_computed",
-                    "No profile records network counters: the curves are %s.%s%s Each point is the "
-                    "mean of %.3g us.",
-                    source_of(m->sources[MEGA_TX] | m->sources[MEGA_RX]),
-                    v.has[MEGA_TX] ? "" : " What is sent is not told; peers tell what they get.",
-                    v.has[MEGA_RX] ? "" : " What is received is not told.", v.second * 1e6);
+    remark(r, &v, m);
 }

@@ -231,18 +231,12 @@ static bool find_links(struct view *v)
 
 /* --- which one --- */
 
-static bool is_key(const struct view *v, const struct mega_occurrence *o, struct xp_span key)
-{
-    char id[600];
-    size_t n = mega_id(host_of(v, o->host), o, id, sizeof id);
-    return n && xp_span_eq(key, xp_span_of(id, n));
-}
-
-static const struct mega_occurrence *by_key(const struct view *v, struct xp_span key)
+static const struct mega_occurrence *by_want(const struct view *v, const struct mega_wanted *w)
 {
     const struct mega_occurrence *o = v->m->occurrences.p;
+    const struct mega_item *items = v->m->items.p;
     for (size_t i = 0; i < v->m->occurrences.n; i++)
-        if (o[i].nitems && is_key(v, &o[i], key))
+        if (o[i].nitems && mega_is_wanted(&o[i], items + o[i].first_item, host_of(v, o[i].host), w))
             return &o[i];
     return NULL;
 }
@@ -290,15 +284,16 @@ static bool list(struct view *v, uint32_t collective)
 static enum xp_status choose(struct view *v, struct xp_span first, const struct tool_args *args,
                              uint32_t *collective, bool *asked, struct xp_error *err)
 {
-    struct xp_span name = {0}, key = {0};
+    struct xp_span name = {0};
+    struct mega_wanted want;
     tool_arg(args, "collective", &name);
-    tool_arg(args, "occurrence", &key);
-    *asked = name.n || key.n;
-    const struct mega_occurrence *one = key.n ? by_key(v, key) : NULL;
-    if (key.n && !one)
+    XP_TRY(mega_wanted_of(args, &want, err));
+    *asked = name.n || want.id.n || want.has_at;
+    const struct mega_occurrence *one = want.id.n || want.has_at ? by_want(v, &want) : NULL;
+    if ((want.id.n || want.has_at) && !one)
         return xp_fail(err, XP_BAD_REQUEST, 0,
-                       "no occurrence has that key on these hosts: the table occurrences lists "
-                       "those there are");
+                       "no occurrence has that key, or an op or action that begins or ends at that "
+                       "time, on these hosts: the table occurrences lists those there are");
     *collective = one ? one->collective : collective_named(v->m, name.n ? name : first);
     if (name.n && *collective == UINT32_MAX && !is_transfer(v->s, name))
         return xp_fail(err, XP_BAD_REQUEST, 0,

@@ -35,7 +35,7 @@ static void put_row(struct facts_out *f, const struct slack *s, const struct sla
 static enum xp_status map(const struct tool_host *host, const struct tool_args *args,
                           struct xp_arena *a, struct xp_span *partial, struct xp_error *err)
 {
-    struct xp_span wanted = {0};
+    struct mega_wanted wanted = {0};
     struct out nobody = {0}; /* who could cancel it */
     struct facts_out f;
     struct slack s;
@@ -53,12 +53,12 @@ static enum xp_status map(const struct tool_host *host, const struct tool_args *
     facts_u64(&f, s.rows.n);
     for (size_t i = 0; i < s.rows.n; i++)
         put_row(&f, &s, &VEC(s.rows, struct slack_row)[i]);
-    if (args) {
+    if (args)
         slack_peers_put(&f, &s, &peers);
-        tool_arg(args, "occurrence", &wanted);
-    }
     if (st == XP_OK && args)
-        st = mega_map(host, wanted, a, &f, err);
+        st = mega_wanted_of(args, &wanted, err);
+    if (st == XP_OK && args)
+        st = mega_map(host, &wanted, a, &f, err);
     slack_peers_free(&peers);
     slack_fini(&s);
     if (st == XP_OK)

@@ -353,11 +353,27 @@ static void rates_are_bytes_over_the_time_that_they_took(void **state)
     json_decref(doc);
 }
 
-static void what_is_not_there_cannot_be_asked_for(void **state)
+static void an_occurrence_is_found_by_when_a_part_of_it_begins_or_ends(void **state)
 {
-    static const char *const odd[][2] = {{"collective=nobody", NULL}, {"occurrence=h/0/7", NULL}};
+    static const char *const at[][2] = {{"at=1030000000", NULL}, {"at=1290000000", NULL}};
     (void)state;
     for (size_t i = 0; i < 2; i++) {
+        struct tool_file f = traced();
+        json_t *doc = report_ask("megascale_stats", &f, 1, at[i]);
+        assert_string_equal(json_string_value(report_value(doc, "occurrence")), "h/0/1000000000");
+        json_decref(doc);
+    }
+}
+
+static void what_is_not_there_cannot_be_asked_for(void **state)
+{
+    static const char *const odd[][2] = {{"collective=nobody", NULL},
+                                         {"occurrence=h/0/7", NULL},
+                                         {"at=1000000001", NULL},
+                                         {"at=soon", NULL},
+                                         {"at=99999999999999999999", NULL}};
+    (void)state;
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         struct tool_file f = traced();
         assert_int_equal(report_refuses("megascale_stats", &f, 1, odd[i]), XP_BAD_REQUEST);
     }
@@ -377,6 +393,7 @@ int main(void)
         cmocka_unit_test(an_action_lasts_from_its_start_or_as_long_as_it_says),
         cmocka_unit_test(actions_lead_from_send_to_recv_done),
         cmocka_unit_test(rates_are_bytes_over_the_time_that_they_took),
+        cmocka_unit_test(an_occurrence_is_found_by_when_a_part_of_it_begins_or_ends),
         cmocka_unit_test(what_is_not_there_cannot_be_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -201,6 +201,76 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     await close();
   });
 
+  test("chips stand in the torus by step and measure, in the address, and lead to the timeline", { skip: !realProfile("synth_tpu_train", "tpu-worker-0") && "the sample is not there" }, async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    const param = (name) => new URL(page.url()).searchParams.get(name);
+    await page.goto(`${base}pod_viewer?run=synth_tpu_train`);
+    await ready(page);
+    const map = page.locator(".torus-plot");
+    const cores = await page.locator(".torus-chip").count();
+    assert.ok(cores >= 2);
+    assert.match(await map.getAttribute("aria-label"), new RegExp(`${cores} cores`));
+    assert.match(await page.locator(".torus-part .table-note").innerText(), /^Assumed: /);
+    await page.locator(".torus-part .switch").getByText("Waiting", { exact: true }).click();
+    await waitFor("the measure", () => param("measure") === "waiting");
+    await page.locator(".torus-steps input").focus();
+    await page.keyboard.press("ArrowRight");
+    await waitFor("the first step", () => param("step") !== null);
+    const step = param("step");
+    await waitFor("its times", async () => (await page.locator(".torus-steps output").innerText()) === `step ${step}`);
+    const size = page.locator(".torus-size input");
+    await size.fill("1x1");
+    assert.equal(await size.getAttribute("aria-invalid"), "true");
+    await size.press("Enter");
+    assert.equal(param("topology"), null);
+    await size.fill("1x9");
+    await size.press("Enter");
+    await waitFor("the size", async () => param("topology") === "1x9" && /1 x 9/.test(await page.locator(".torus-part .table-note").innerText()));
+    await page.reload();
+    await ready(page);
+    assert.equal(await page.locator(".torus-steps output").innerText(), `step ${step}`);
+    await map.focus();
+    await page.keyboard.press("ArrowRight");
+    await page.waitForSelector(".torus .chart-tip");
+    await page.keyboard.press("Enter");
+    await waitFor("the timeline at the step", () => /\/trace\?/.test(page.url()) && /^-?\d+\.\.\d+$/.test(param("t") ?? ""));
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
+  test("a collective between slices shows what it is made of, and its parts lead to each other in the timeline", { skip: !realProfile("synth_megascale", "slice-0") && "the sample is not there" }, async () => {
+    const { page, check, close } = await openPage(browser, server.url);
+    const param = (name) => new URL(page.url()).searchParams.get(name);
+    await page.goto(`${base}megascale_stats?run=synth_megascale`);
+    await ready(page);
+    const part = page.locator('section[aria-label="Actions of a collective"]');
+    assert.equal(await part.locator(".lane-action").count(), 8);
+    assert.equal(await part.locator(".torus-arrow").count(), 8);
+    const second = await part.locator("select").nth(1).locator("option").nth(1).getAttribute("value");
+    await part.locator("select").nth(1).selectOption(second);
+    await waitFor("the other occurrence", async () => param("occurrence") === second && /What one/.test(await part.locator("h2").innerText()));
+    await page.goBack();
+    await waitFor("the longest again", () => param("occurrence") === null);
+    await ready(page);
+    await part.locator(".lanes-plot").focus();
+    await page.keyboard.press("ArrowRight");
+    await waitFor("the first op", async () => /send/.test(await part.locator(".chart-tip").innerText()));
+    await page.keyboard.press("Enter");
+    await waitFor("the op in the timeline", () => /\/trace\?/.test(page.url()) && param("q") === "send.1");
+    await page.goto(`${base}trace?run=synth_megascale&host=slice-0`);
+    await page.waitForSelector(".drawing canvas");
+    const found = await (await page.request.get(`${server.url}/api/v1/search?run=synth_megascale&host=slice-0&q=send.1`)).json();
+    await page.goto(`${base}trace?run=synth_megascale&host=slice-0&sel=${found.hits[0].id}`);
+    const near = page.locator("details.near", { hasText: "The transfer between slices" });
+    await near.locator("summary").click();
+    await waitFor("its parts", async () => (await near.locator("h3").allInnerTexts()).join() === "Follows,Leads to,Other parts");
+    assert.deepEqual((await near.locator("ul").first().locator("a").allInnerTexts()).sort(), ["MegaScale: Device to Host Action", "send-done.1"]);
+    await near.getByText("MegaScale: Device to Host Action").click();
+    await waitFor("that action", () => (param("q") ?? "").includes("Device to Host"));
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
   test("a table of 50,000 rows filters, sorts, hides columns and keeps it all in the address", async () => {
     const whole = opTable(50_000);
     const big = { ...whole, columns: whole.columns.slice(0, 7), rows: whole.rows.map((r) => r.slice(0, 7)) };

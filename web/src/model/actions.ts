@@ -1,5 +1,6 @@
 // One occurrence of a collective between slices: its ops and actions in lanes, and what leads to what.
-import type { Int } from "../api/json";
+import { big, type Int } from "../api/json";
+import type { EventDetails } from "../api/types";
 import type { Cell, Table } from "../api/report";
 import { asNumber } from "./units";
 
@@ -75,4 +76,13 @@ export interface ActionLink {
 export function linksOf(t: Table | undefined, n: number): ActionLink[] {
   const good = (v: number): boolean => Number.isInteger(v) && v >= 0 && v < n;
   return (t?.rows ?? []).map((r) => ({ from: asNumber(r[0]), to: asNumber(r[1]), basis: String(r[2] ?? "") })).filter((l) => good(l.from) && good(l.to));
+}
+
+/** When an event that is a part of a transfer between slices begins, or ends if only its end was recorded; null: it is none. */
+export function momentOfPart(d: EventDetails): bigint | null {
+  const arg = (name: string): boolean => d.args.some((a) => a.name === name && a.value !== "");
+  const name = d.display_name || d.name;
+  const op = /^%?(send|recv)(-done)?(\.\d+)?$/.test(name) && /^\/device:TPU:\d+$/.test(d.plane_name);
+  if (!op && !(arg("graph_key") && /Megascale|^\/host:CPU$/i.test(d.plane_name))) return null;
+  return big(d.begin_ps) + (/ END$/.test(name) ? big(d.duration_ps) : 0n);
 }

@@ -81,7 +81,7 @@ export function TorusPart(p: PartProps) {
     go(timelineHref(root, s, { host: i.host, begin: BigInt(String(i.begin)), duration: BigInt(Math.round(i.values[1] || 0)), window: true }));
   };
   return (
-    <section class="panel torus-part" aria-label={t.title}>
+    <section class="panel torus-part" aria-label={`${t.title}, drawn`}>
       <div class="panel-head">
         <h2>{t.title}</h2>
         <output class="table-count">{plural(new Set(chips.map((c) => (Number.isNaN(c.chip) ? `${c.host} ${c.core}` : `${c.slice} ${c.chip}`))).size, torus ? "chip" : "device")}{t.total_rows > t.rows.length && `; ${count(t.rows.length)} of ${count(t.total_rows)} cores are here: choose hosts`}</output>

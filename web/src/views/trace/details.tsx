@@ -7,6 +7,7 @@ import { Icon } from "../../widgets/icon";
 import { ProblemPanel } from "../../widgets/problem";
 import { Loading } from "../../widgets/shell";
 import { NearOps } from "./nearops";
+import { TransferParts } from "./transfer";
 import type { Trace } from "./trace";
 
 const FLOWS = 100; // listed
@@ -129,6 +130,7 @@ export function Details({ trace }: { trace: Trace }) {
             </>
           )}
           <NearOps trace={trace} d={d} />
+          <TransferParts trace={trace} d={d} />
         </div>
         <Arguments trace={trace} d={d} />
       </div>
