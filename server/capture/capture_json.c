@@ -39,6 +39,24 @@ static void write_target(const struct captures *c, const struct capture_target *
     xp_json_obj_end(j);
 }
 
+/* As they were asked for, so that it can be asked for again. */
+static void write_options(const struct capture *k, struct xp_json *j)
+{
+    xp_json_key(j, "options");
+    xp_json_obj(j);
+    for (size_t i = 0; i < k->n_options; i++) {
+        const struct target_option *o = &k->options[i];
+        xp_json_key_span(j, xp_span_str(o->name));
+        if (o->type == OPTION_STRING)
+            xp_json_str(j, o->text);
+        else if (o->type == OPTION_BOOL)
+            xp_json_bool(j, o->number != 0);
+        else
+            xp_json_i64(j, o->number);
+    }
+    xp_json_obj_end(j);
+}
+
 void capture_write(const struct capture *k, struct xp_json *j)
 {
     xp_json_obj(j);
@@ -64,6 +82,7 @@ void capture_write(const struct capture *k, struct xp_json *j)
     xp_json_key_i64(j, "device", k->levels.device);
     xp_json_key_i64(j, "python", k->levels.python);
     xp_json_obj_end(j);
+    write_options(k, j);
     xp_json_key(j, "targets");
     xp_json_arr(j);
     for (size_t i = 0; i < k->n; i++)

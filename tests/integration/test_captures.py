@@ -296,6 +296,7 @@ def test_all_targets_are_asked_for_the_same_moment_and_all_that_counts(server):
     done = captured(server, 'good', 'big', duration_ms=150, delay_ms=50, run='both', levels={'host': 1, 'device': 0, 'python': 1},
                     options={'tpu_trace_mode': 'TRACE_COMPUTE', 'a': True, 'b': 7})
     assert done['outcome'] == 'SUCCEEDED' and done['levels'] == {'host': 1, 'device': 0, 'python': 1}
+    assert done['options'] == {'tpu_trace_mode': 'TRACE_COMPUTE', 'a': True, 'b': 7}
     with open(profile(server, 'both', 'big'), 'rb') as f:
         assert f.read() == xspace(BIG)
     starts = set()

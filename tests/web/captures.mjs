@@ -41,7 +41,7 @@ export class FakeCaptures {
     const now = Date.now();
     const c = {
       id: (this.state.captures.length + 1).toString(16).padStart(16, "0"), kind: "on_demand", run: `2026_11_30_16_10_0${this.state.captures.length}`, phase: "capturing", outcome: null,
-      began_ms: now, ends_ms: now + 60_000, ended_ms: null, duration_ms: 60_000, delay_ms: 0, by: "user:ann@example.com", note: "", levels: { host: 2, device: 1, python: 0 }, targets: [], ...more,
+      began_ms: now, ends_ms: now + 60_000, ended_ms: null, duration_ms: 60_000, delay_ms: 0, by: "user:ann@example.com", note: "", levels: { host: 2, device: 1, python: 0 }, options: {}, targets: [], ...more,
     };
     c.targets = c.targets.map((t) => ({ target: t, phase: "capturing", outcome: null, grpc_status: null, message: "", hint: "", bytes: null, attempts: 1 }));
     this.state.captures.unshift(c);
@@ -105,7 +105,7 @@ export class FakeCaptures {
       json(202, this.add({ kind: "snapshot", targets, duration_ms: 0, ends_ms: Date.now(), phase: "collecting" }));
     } else if (method === "POST") {
       const now = Date.now();
-      json(202, this.add({ ...doc, run: doc.run ?? `2026_11_30_16_10_0${this.state.captures.length}`, ends_ms: now + doc.delay_ms + doc.duration_ms, began_ms: now, options: undefined }));
+      json(202, this.add({ ...doc, run: doc.run ?? `2026_11_30_16_10_0${this.state.captures.length}`, ends_ms: now + doc.delay_ms + doc.duration_ms, began_ms: now }));
     } else {
       const c = this.state.captures.find((x) => x.id === query.get("id"));
       this.finish(c, query.get("drop") ? { outcome: "CANCELLED", message: "", bytes: null } : { outcome: "SUCCEEDED", bytes: 3_000_000 });

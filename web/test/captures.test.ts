@@ -8,7 +8,7 @@ const result = (name: string, outcome: TargetResult["outcome"], bytes: number | 
 });
 const capture = (more: Partial<Capture>): Capture => ({
   id: "a", kind: "on_demand", run: "2026_11_30_16_10_00", phase: "capturing", outcome: null, began_ms: 1000, ends_ms: 5000, ended_ms: null, duration_ms: 3000, delay_ms: 1000,
-  by: null, note: "", levels: { host: 2, device: 1, python: 0 }, targets: [], ...more,
+  by: null, note: "", levels: { host: 2, device: 1, python: 0 }, options: { a: 1 }, targets: [], ...more,
 });
 const form: Form = formOf(PRESETS[0]!);
 
@@ -100,11 +100,11 @@ test("what came of it is a sentence, and success only what is there", () => {
 test("a retry is of those that failed and still are targets, as a run of its own", () => {
   const all = [target("w-0"), target("w-1")];
   const part = capture({ run: "mine", phase: "done", outcome: "PARTIAL", targets: [result("w-0", "SUCCEEDED", 1), result("w-1", "TIMEOUT"), result("gone", "UNREACHABLE")] });
-  expect(retryOf(part, all, { a: 1 })).toEqual({ targets: ["w-1"], duration_ms: 3000, delay_ms: 0, levels: part.levels, options: { a: 1 } });
+  expect(retryOf(part, all)).toEqual({ targets: ["w-1"], duration_ms: 3000, delay_ms: 0, levels: part.levels, options: { a: 1 } });
   const none = capture({ run: "mine", phase: "done", outcome: "FAILED", targets: [result("w-1", "TIMEOUT")] });
-  expect(retryOf(none, all, {})?.run).toBe("mine");
-  expect(retryOf({ ...none, run: "2026_11_30_16_10_00" }, all, {})).not.toHaveProperty("run");
-  expect(retryOf({ ...part, phase: "capturing" }, all, {})).toBe(null);
-  expect(retryOf({ ...none, kind: "snapshot" }, all, {})).toBe(null);
-  expect(retryOf(none, [], {})).toBe(null);
+  expect(retryOf(none, all)?.run).toBe("mine");
+  expect(retryOf({ ...none, run: "2026_11_30_16_10_00" }, all)).not.toHaveProperty("run");
+  expect(retryOf({ ...part, phase: "capturing" }, all)).toBe(null);
+  expect(retryOf({ ...none, kind: "snapshot" }, all)).toBe(null);
+  expect(retryOf(none, [])).toBe(null);
 });

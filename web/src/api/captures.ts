@@ -53,7 +53,7 @@ export interface Capture {
   by: string | null;
   note: string;
   levels: Levels;
-  options?: Options;
+  options: Options;
   targets: TargetResult[];
 }
 

@@ -93,9 +93,9 @@ const MOST_OPTIONS = 32;
 function optionFault(rows: Form["options"], i: number): string {
   const [key, value] = rows[i]!;
   if (key === "" && value === "") return ""; // an empty row is none
-  if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(key)) return key === "" ? "The option has no name" : "A name has letters, digits and _ only";
+  if (!/^\w{1,64}$/.test(key)) return key === "" ? "The option has no name" : "A name has letters, digits and _ only, at most 64";
   if (value.trim() === "") return "The option has no value";
-  if (new TextEncoder().encode(value).length > 1024) return "At most 1024 bytes";
+  if (new TextEncoder().encode(value.trim()).length > 256) return "At most 256 bytes";
   if (rows.findIndex(([k]) => k === key) !== i) return `${key} stands there twice`;
   return i >= MOST_OPTIONS ? `At most ${MOST_OPTIONS} options` : "";
 }
@@ -238,11 +238,11 @@ export const failedTargets = (c: Capture): string[] => c.targets.filter((t) => t
 const isTime = (run: string): boolean => /^\d{4}(_\d\d){5}$/.test(run);
 
 /** The same again, of those that failed. It is another moment: a run of its own, unless nothing is in the first. */
-export function retryOf(c: Capture, targets: readonly Target[], options: Options): Wanted | null {
+export function retryOf(c: Capture, targets: readonly Target[]): Wanted | null {
   const known = new Set(targets.map((t) => t.name));
   const again = failedTargets(c).filter((t) => known.has(t));
   if (!isOver(c) || c.kind === "snapshot" || again.length === 0) return null;
-  return { targets: again, ...(isThere(c) || isTime(c.run) ? {} : { run: c.run }), duration_ms: c.duration_ms, delay_ms: 0, levels: c.levels, options: c.options ?? options };
+  return { targets: again, ...(isThere(c) || isTime(c.run) ? {} : { run: c.run }), duration_ms: c.duration_ms, delay_ms: 0, levels: c.levels, options: c.options };
 }
 
 export function levelWords(l: Levels): string {

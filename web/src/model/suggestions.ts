@@ -192,7 +192,8 @@ export function sinceWords(s: Since): string {
   const moved = [...s.changed.values()].filter((c) => c.words.startsWith("was")).length;
   const same = s.changed.size - moved - s.fresh.length;
   const parts = [s.fresh.length && `${s.fresh.length} new`, s.gone.length && `${s.gone.length} gone`, moved && `${moved} changed`, same && `${same} as before`].filter(Boolean);
-  const step = s.step && `A step takes ${show(Math.round(s.step.now), "ps")} instead of ${show(Math.round(s.step.was), "ps")} (${signed(s.step.now / s.step.was - 1, "fraction")}).`;
+  const ratio = s.step ? s.step.now / s.step.was : 1;
+  const step = s.step && `A step takes ${show(Math.round(s.step.now), "ps")} instead of ${show(Math.round(s.step.was), "ps")} (${ratio > 4 || ratio < 0.25 ? `\u00d7${show(ratio, "")}` : signed(ratio - 1, "fraction")}).`;
   return [parts.length ? `Findings: ${parts.join(", ")}.` : "No findings in either.", step].filter(Boolean).join(" ");
 }
 

@@ -2,7 +2,7 @@
 // that something has changed. Where captures are off nothing more is asked.
 import { signal } from "@preact/signals";
 import { Api, asProblem, isAbort, type Problem } from "../api/client";
-import { endCapture, readCaptures, setContinuous, startCapture, takeSnapshot, type Capture, type Captures, type Options, type Refused, type Wanted } from "../api/captures";
+import { endCapture, readCaptures, setContinuous, startCapture, takeSnapshot, type Capture, type Captures, type Refused, type Wanted } from "../api/captures";
 import { watch } from "../api/events";
 import { isOver } from "../model/captures";
 
@@ -20,7 +20,6 @@ export const watched = signal<ReadonlySet<string>>(new Set());
 let api: Api | null = null;
 let ahead = 0; // of this browser's clock
 let ticking: ReturnType<typeof setInterval> | undefined;
-const sent = new Map<string, Options>(); // by id of the capture, where its server does not tell them
 
 const tick = (): void => void (clock.value = Date.now() + ahead);
 
@@ -93,13 +92,7 @@ const mine = (): Api => {
   return api;
 };
 
-export async function start(wanted: Wanted): Promise<Capture> {
-  const c = await startCapture(mine(), wanted);
-  sent.set(c.id, wanted.options);
-  return put(c);
-}
-
-export const optionsOf = (c: Capture): Options | undefined => c.options ?? sent.get(c.id);
+export const start = async (wanted: Wanted): Promise<Capture> => put(await startCapture(mine(), wanted));
 
 export const end = async (id: string, drop: boolean): Promise<Capture> => put(await endCapture(mine(), id, drop));
 

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Capture, Options, TargetResult } from "../../api/captures";
 import { bytes, count, date, hour, plural } from "../../model/format";
 import { failedTargets, isOver, isThere, levelWords, outcomeOf, progressWords, retryOf, runHrefOf, spell, toneOf } from "../../model/captures";
-import { captures, clock, optionsOf, start } from "../../shell/captures";
+import { captures, clock, start } from "../../shell/captures";
 import { CaptureProgress, EndButtons, lengthWords, useAct, user } from "../../shell/recording";
 import { Copy } from "../../widgets/copy";
 import { Icon } from "../../widgets/icon";
@@ -64,8 +64,7 @@ export function JobCard({ c, open, flip, root, started, fresh }: { c: Capture; o
   const now = clock.value;
   const over = isOver(c);
   const targets = captures.value?.targets ?? [];
-  const known = optionsOf(c);
-  const again = retryOf(c, targets, known ?? {});
+  const again = retryOf(c, targets);
   const began = date(c.began_ms);
   const ended = c.ended_ms ?? (over ? null : c.ends_ms);
   const failed = failedTargets(c).length;
@@ -98,7 +97,7 @@ export function JobCard({ c, open, flip, root, started, fresh }: { c: Capture; o
             {ended !== null && <div><dt>{over ? "Ended" : "Ends"}</dt><dd title={date(ended).iso}>{over ? date(ended).text : hour(ended)}</dd></div>}
             <div><dt>Records</dt><dd>{lengthWords(c)}{c.delay_ms > 0 && `, after ${spell(c.delay_ms)}`}</dd></div>
             <div><dt>Levels</dt><dd>{levelWords(c.levels)}</dd></div>
-            {known && Object.keys(known).length > 0 && <div><dt>Options</dt><dd>{optionWords(known)}</dd></div>}
+            {Object.keys(c.options).length > 0 && <div><dt>Options</dt><dd>{optionWords(c.options)}</dd></div>}
             {c.by && <div><dt>By</dt><dd>{user(c.by)}</dd></div>}
           </dl>
           <TargetLines c={c} />

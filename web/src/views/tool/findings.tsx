@@ -72,7 +72,7 @@ function EvidenceLine({ e, s, root }: { e: Evidence; s: ToolUrl; root: string })
     <li>
       {e.op ? <code>{rows ? <a href={rows} title={`${e.op}: its row in ${toolOf(e.tool)!.label}`}>{e.words}</a> : e.words}</code> : rows ? <a href={rows} title={`Look at it: ${toolOf(e.tool)!.label}`}>{e.words}</a> : <span>{e.words}</span>}
       {!Number.isNaN(e.share) && <b>{show(e.share, "fraction")}</b>}
-      {moment && <a class="moment" href={moment} title="The timeline there" aria-label={`${e.words} in the timeline${where && `, ${where}`}`}><Icon name="timeline" /> {where || "timeline"}</a>}
+      {moment && <a class="evidence-time" href={moment} title="The timeline there" aria-label={`${e.words} in the timeline${where && `, ${where}`}`}><Icon name="timeline" /> {where || "timeline"}</a>}
     </li>
   );
 }
