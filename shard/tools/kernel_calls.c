@@ -59,7 +59,8 @@ static struct xp_span kept(struct finder *f, const struct value *v)
     uint8_t *p = v->type == VALUE_TEXT ? xp_arena_alloc(f->a, v->text.n + 1) : NULL;
     if (!p)
         return (struct xp_span){0};
-    memcpy(p, v->text.p, v->text.n);
+    if (v->text.n)
+        memcpy(p, v->text.p, v->text.n);
     return xp_span_of(p, v->text.n);
 }
 

@@ -201,7 +201,8 @@ static struct xp_span opcodes_of(const struct kernel_reader *r, size_t first)
         }
         if (n)
             p[n++] = ',', p[n++] = ' ';
-        memcpy(p + n, name.p, name.n);
+        if (name.n)
+            memcpy(p + n, name.p, name.n);
         n += name.n;
     }
     return xp_span_of(p, p ? n : 0);

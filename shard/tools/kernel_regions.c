@@ -114,7 +114,7 @@ static enum xp_status point_of(struct kernel_reader *r, const struct kernel_even
     struct xp_span name = kernel_event_name(r, e->name);
     XP_TRY(values_of_event(&r->eye, e->at, err));
     if (values_find(&r->eye, KERNEL_STAT_LONG_NAME, &v) && v.type == VALUE_TEXT) {
-        const uint8_t *x = memmem(v.text.p, v.text.n, "0x", 2);
+        const uint8_t *x = v.text.n ? memmem(v.text.p, v.text.n, "0x", 2) : NULL;
         size_t left = x ? (size_t)(v.text.p + v.text.n - x) : 0, n = 2;
         while (n < left && ((x[n] >= '0' && x[n] <= '9') || (x[n] >= 'a' && x[n] <= 'f')))
             n++;

@@ -79,7 +79,8 @@ static const char *zero_ended(struct xp_arena *a, struct xp_span s)
     char *p = xp_arena_alloc(a, s.n + 1);
     if (!p)
         return "";
-    memcpy(p, s.p, s.n);
+    if (s.n)
+        memcpy(p, s.p, s.n);
     p[s.n] = 0;
     return p;
 }
@@ -396,7 +397,7 @@ static bool name_regions(struct rows_ctx *x)
         const struct kernel_row *r = &x->rows->v[i];
         struct xp_span outer = r->parent ? x->names[r->parent - 1] : (struct xp_span){0};
         x->names[i] = r->text[1];
-        if (!outer.n || outer.n + r->text[1].n > PATH_MAX_BYTES)
+        if (!outer.n || !r->text[1].n || outer.n + r->text[1].n > PATH_MAX_BYTES)
             continue;
         uint8_t *p = xp_arena_alloc(a, outer.n + 3 + r->text[1].n);
         if (!p)
