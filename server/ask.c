@@ -324,6 +324,13 @@ static bool is_run_facts(const struct ask *ask)
     return true;
 }
 
+/* Reports that the timeline asks for, too: they look at no op. */
+static bool is_light(struct xp_span tool)
+{
+    return xp_span_eq(tool, XP_SPAN_LIT("tools")) || xp_span_eq(tool, XP_SPAN_LIT("coverage")) ||
+           xp_span_eq(tool, XP_SPAN_LIT("device_activity"));
+}
+
 /* What somebody has open is known to the list of runs, soon. A timeline alone is no reason to work
  * out the figures of a large profile. */
 static void tell_facts(const struct ask *ask, const struct shard_answer *sa)
@@ -336,7 +343,8 @@ static void tell_facts(const struct ask *ask, const struct shard_answer *sa)
     if (is_run_facts(ask))
         runfacts_told(facts, ask->run, xp_span_of(sa->body->p, sa->body->n), sa->encoded);
     else
-        runfacts_opened(facts, ask->project, ask->run, op == SHARD_REPORT && ask->whole);
+        runfacts_opened(facts, ask->project, ask->run,
+                        op == SHARD_REPORT && ask->whole && !is_light(ask_arg(ask, "tool")));
 }
 
 static void on_shard_answer(void *ctx, struct shard_answer *sa)

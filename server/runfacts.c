@@ -132,7 +132,9 @@ uint64_t runfacts_limit(const struct runfacts *rf)
 
 void runfacts_opened(struct runfacts *rf, const struct project *p, const struct run *r, bool all)
 {
-    if (!rf || run_is_joined(xp_span_str(r->name)) || (!all && r->bytes > rf->limit) ||
+    /* Profiles of many hosts are not kept when a report was made: they would be read again. */
+    bool many = r->n_hosts >= RUNFACTS_MANY && r->bytes > RUNFACTS_MANY_BYTES;
+    if (!rf || run_is_joined(xp_span_str(r->name)) || ((!all || many) && r->bytes > rf->limit) ||
         pthread_mutex_trylock(&rf->lock) != 0)
         return;
     bool queued = rf->stopping || rf->n_queue == RUNFACTS_QUEUE_MAX || !wants(rf, r);

@@ -23,6 +23,8 @@
 #define RUNFACTS_REFILL_NS (10 * UINT64_C(1000000000))
 #define RUNFACTS_AGAIN_NS (120 * UINT64_C(1000000000)) /* after what may pass */
 #define RUNFACTS_SAVE_NS (30 * UINT64_C(1000000000))
+#define RUNFACTS_MANY 4 /* as for HOSTS_MANY of the shard */
+#define RUNFACTS_MANY_BYTES (UINT64_C(256) << 20)
 #define RUNFACTS_HOSTS_MAX 64 /* of a run that is looked at though nobody asked */
 
 struct runfacts_entry {
