@@ -51,10 +51,18 @@ test("the same work is the same programs on as many hosts of one device", () => 
 });
 
 test("looked at are earlier runs of as many hosts, those of the same name first", () => {
-  const row = (run: string, captured_ms: number | null, hosts = 1, state: RunRow["state"] = "ready"): RunRow => ({ run, captured_ms, captured_from: "name", hosts, bytes: 1, state, note: "" });
+  const row = (run: string, captured_ms: number | null, hosts = 1, state: RunRow["state"] = "ready", program?: string): RunRow => ({
+    run, captured_ms, captured_from: "name", hosts, bytes: 1, state, note: "", ...(program ? { facts: { workload: program, device_type: "TPU" } as RunRow["facts"] & object } : {}),
+  });
+  const mine = { programs: ["jit_f", "jit_g"], device: "TPU", hosts: 1 };
   const runs = [row("train_5", 50), row("train_4", 40), row("serve_3", 30), row("train_2", 20), row("train_1", 10, 2), row("train_0", 5, 1, "empty"), row("train_x", null)];
-  expect(candidates(runs, "train_4", 40, 1).map((r) => r.run)).toEqual(["train_2", "serve_3"]);
-  expect(candidates(runs, "train_4", null, 1)).toEqual([]);
+  expect(candidates(runs, "train_4", 40, mine).map((r) => r.run)).toEqual(["train_2", "serve_3"]);
+  expect(candidates(runs, "train_4", null, mine)).toEqual([]);
+  // What the list knows of them: others are not opened at all.
+  const known = [row("a_1", 30, 1, "ready", "jit_other"), row("b_1", 20, 1, "ready", "jit_g.7"), row("c_1", 25), row("train_3", 10, 1, "ready", "jit_f")];
+  expect(candidates(known, "train_4", 40, mine).map((r) => r.run)).toEqual(["train_3", "b_1", "c_1"]);
+  expect(candidates(known, "train_4", 40, { ...mine, device: "GPU" }).map((r) => r.run)).toEqual(["c_1"]);
+  expect(candidates(known, "train_4", 40, { ...mine, programs: [] }).length).toBe(4);
 });
 
 test("what is new, gone and changed since the report before", () => {

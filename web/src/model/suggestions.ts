@@ -2,7 +2,7 @@
 // what changed since the report of an earlier run of the same work.
 import type { Cell, Metric, Report, Table } from "../api/report";
 import type { RunRow } from "../api/types";
-import { findingPairs, metricOf } from "./compare";
+import { findingPairs, metricOf, moduleBase } from "./compare";
 import { plural } from "./format";
 import { workload } from "./known";
 import { opColumns, timeOf, type RowTime } from "./ops";
@@ -147,13 +147,21 @@ export function differences(a: Workload, b: Workload): string[] {
 export const isSame = (a: Workload, b: Workload, nameA: string, nameB: string): boolean =>
   differences(a, b).length === 0 && (a.programs.length > 0 || workload(nameA) === workload(nameB));
 
-/** Earlier runs of as many hosts: those that are called alike first, then the newest. */
-export function candidates(runs: readonly RunRow[], run: string, captured: number | null, hosts: number): RunRow[] {
+/** What the list of runs knows of one: that it did the same (true), something else (false), or nothing (null). */
+function didSame(r: RunRow, mine: Workload): boolean | null {
+  const f = r.facts;
+  if (!f || !f.workload || mine.programs.length === 0) return null;
+  return mine.programs.includes(moduleBase(f.workload)) && (!f.device_type || f.device_type === mine.device);
+}
+
+/** Earlier runs of as many hosts that may have done the same: those that are called alike first, then those known to have done it, each the newest first. */
+export function candidates(runs: readonly RunRow[], run: string, captured: number | null, mine: Workload): RunRow[] {
   if (captured === null) return [];
   const kind = workload(run);
+  const rank = (r: RunRow): number => (workload(r.run) === kind ? 2 : didSame(r, mine) ? 1 : 0);
   return runs
-    .filter((r) => r.run !== run && r.state === "ready" && r.hosts === hosts && r.captured_ms !== null && r.captured_ms < captured)
-    .sort((a, b) => Number(workload(b.run) === kind) - Number(workload(a.run) === kind) || b.captured_ms! - a.captured_ms!);
+    .filter((r) => r.run !== run && r.state === "ready" && r.hosts === mine.hosts && r.captured_ms !== null && r.captured_ms < captured && didSame(r, mine) !== false)
+    .sort((a, b) => rank(b) - rank(a) || b.captured_ms! - a.captured_ms!);
 }
 
 export interface Change {

@@ -21,11 +21,12 @@ export interface Before {
   asked: boolean; // the address names it
   busy: boolean;
   why: string; // there is none
+  denied: boolean; // who came by a share link sees no other runs
   large: RunRow | null; // may be it, but is too large to be opened unasked
   others: readonly RunRow[]; // that can be chosen
 }
 
-const NONE: Before = { run: "", report: null, asked: false, busy: true, why: "", large: null, others: [] };
+const NONE: Before = { run: "", report: null, asked: false, busy: true, why: "", denied: false, large: null, others: [] };
 
 const found = new Map<string, Before>(); // for the way back
 
@@ -52,7 +53,7 @@ async function look(api: Api, s: ToolUrl, now: Report, marker: Record<string, st
   }
   to.value = { ...NONE, others: ready };
   const mine = { ...workloadOf(now), hosts: own.hosts.length };
-  const all = candidates(list.runs, s.run, own.captured_ms, own.hosts.length);
+  const all = candidates(list.runs, s.run, own.captured_ms, mine);
   const small = all.filter((r) => r.bytes <= LARGE).slice(0, TRIES);
   let failed = 0;
   for (const r of small) {
@@ -66,7 +67,7 @@ async function look(api: Api, s: ToolUrl, now: Report, marker: Record<string, st
     return;
   }
   const looked = small.length - failed;
-  const why = own.captured_ms === null ? "When this run was captured is not known." : all.length === 0 ? "There is no earlier run of as many hosts." : looked > 0 ? `${looked === 1 ? "The earlier run" : `Of ${looked} earlier runs`} of as many hosts ${looked === 1 ? "ran other programs, or on another device." : "none ran the same programs on the same device."}` : "";
+  const why = own.captured_ms === null ? "When this run was captured is not known." : all.length === 0 ? "There is no earlier run of as many hosts that may have done the same." : looked > 0 ? `${looked === 1 ? "The earlier run" : `Of ${looked} earlier runs`} of as many hosts ${looked === 1 ? "ran other programs, or on another device." : "none ran the same programs on the same device."}` : "";
   to.value = { ...NONE, busy: false, why, large: all.find((r) => r.bytes > LARGE) ?? null, others: ready };
 }
 
@@ -94,7 +95,8 @@ export function useBefore(root: string, s: ToolUrl, now: Report): Before {
       () => (found.set(key, state.peek()), done()),
       (e: unknown) => {
         done();
-        if (!isAbort(e)) state.value = { ...state.peek(), busy: false, why: `${s.base ? "Its report" : "Earlier reports"} cannot be read: ${asProblem(e).message}` };
+        const denied = [401, 403, 404].includes(asProblem(e).status) && state.peek().others.length === 0;
+        if (!isAbort(e)) state.value = { ...state.peek(), busy: false, denied, why: `${s.base ? "Its report" : "Earlier reports"} cannot be read: ${asProblem(e).message}` };
       },
     );
     return () => (abort.abort(), done());

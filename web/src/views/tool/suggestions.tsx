@@ -96,6 +96,7 @@ function KeyFigures({ report, before, root, s }: { report: Report; before: Repor
 }
 
 function SincePart({ before, change, report, root, s }: { before: Before; change: Since | null; report: Report; root: string; s: ToolUrl }) {
+  if (before.denied) return null;
   const there = before.report && differences(workloadOf(report), workloadOf(before.report));
   const when = date(before.others.find((r) => r.run === before.run)?.captured_ms ?? null);
   const part = s.range || s.steps || s.hosts.length > 0;
