@@ -231,7 +231,7 @@ static void count_run(const struct part *p, struct kernel_call *k, struct kernel
     const struct part_plane *pl = &p->planes[r->plane];
     int64_t took = r->end_ps - r->begin_ps;
     r->has = kernel_inside_has(p, pl, r->begin_ps, r->end_ps);
-    k->time_ps += took;
+    k->time_ps = kernel_sum(k->time_ps, took);
     k->recorded += worth(r->has) > 0;
     k->best = worth(r->has) > worth(k->best) ? r->has : k->best;
     if (r->begin_ps < k->first_ps) {

@@ -144,7 +144,7 @@ void kernel_bins_add(const struct kernel_bins *b, int64_t begin_ps, int64_t end_
     for (uint32_t i = kernel_bin_of(b, at); i < b->n && at < end; i++) {
         int64_t next = kernel_bin_begin(b, i + 1);
         int64_t stop = next < end ? next : end;
-        v[i * stride] += stop - at;
+        v[i * stride] = kernel_sum(v[i * stride], stop - at);
         at = stop;
     }
 }

@@ -59,6 +59,13 @@ enum kernel_kind kernel_instruction_kind(struct xp_span unit, struct xp_span opc
 /* inferred: the name does not say that it waits, but that is what it is for. */
 enum kernel_kind kernel_region_kind(struct xp_span region, bool *inferred);
 
+/* Times of a profile may be anything: sums stay at the greatest number. */
+static inline int64_t kernel_sum(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
 struct kernel_span {
     int64_t begin_ps, end_ps;
 };

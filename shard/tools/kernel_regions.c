@@ -24,7 +24,8 @@ static void deal(struct nest *n, int64_t t)
 {
     struct open_region *o = n->depth ? &n->open[n->depth - 1] : NULL;
     if (o && t > n->at) {
-        n->k->regions.rows[o->number].self_ps += t - n->at;
+        struct kernel_tally_row *row = &n->k->regions.rows[o->number];
+        row->self_ps = kernel_sum(row->self_ps, t - n->at);
         kernel_spans_add(&n->k->spans, o->kind, n->at, t);
         n->k->finalize_waits |= o->inferred;
     }
@@ -194,7 +195,7 @@ static void add_share(struct kernel_inside *k, struct share *s, int64_t begin_ps
     int64_t at = begin_ps, stop;
     if (!u || end_ps <= begin_ps)
         return;
-    u->told_ps += end_ps - begin_ps;
+    u->told_ps = kernel_sum(u->told_ps, end_ps - begin_ps);
     u->fill_ps += s->value * (double)(end_ps - begin_ps);
     kernel_bins_add(b, begin_ps, end_ps, u->told, 1);
     at = at > b->from_ps ? at : b->from_ps;

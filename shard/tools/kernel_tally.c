@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "shard/tools/kernel_cause.h"
+
 uint32_t kernel_text_id(struct xp_strpool *texts, struct xp_span s)
 {
     s.n = s.n < KERNEL_TEXT_MAX ? s.n : KERNEL_TEXT_MAX;
@@ -51,7 +53,7 @@ struct kernel_tally_row *kernel_tally_row(struct kernel_tally *t, const uint32_t
 void kernel_tally_add(struct kernel_tally_row *r, int64_t begin_ps, int64_t time_ps, bool begins)
 {
     r->count += begins;
-    r->time_ps += time_ps;
+    r->time_ps = kernel_sum(r->time_ps, time_ps);
     r->longest_ps = time_ps > r->longest_ps ? time_ps : r->longest_ps;
     r->first_ps = begin_ps < r->first_ps ? begin_ps : r->first_ps;
 }

@@ -463,7 +463,7 @@ static void tree_regions(struct rows_ctx *x)
         int64_t sum = 0;
         for (size_t k = 0; !x->rows->v[i].parent && k < x->rows->n; k++)
             if (!x->rows->v[k].parent && xp_span_eq(x->rows->v[k].text[2], x->rows->v[i].text[2]))
-                sum += x->rows->v[k].time_ps;
+                sum = kernel_sum(sum, x->rows->v[k].time_ps);
         if (sum > most) {
             most = sum;
             line = x->rows->v[i].text[2];

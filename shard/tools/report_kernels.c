@@ -46,7 +46,7 @@ static void join(struct kernel_call *to, const struct kernel_call *k)
     }
     to->runs += k->runs;
     to->recorded += k->recorded;
-    to->time_ps += k->time_ps;
+    to->time_ps = kernel_sum(to->time_ps, k->time_ps);
 }
 
 /* Hosts run the same programs: one row for each kernel. */
