@@ -266,7 +266,9 @@ static void judge_status(const struct target_facts *f, struct target_verdict *v)
                       "or stop it");
     else if (r->status == DEADLINE_EXCEEDED)
         say(v, OUTCOME_TIMEOUT, "no answer came in time",
-            "take a shorter window; is the workload still making progress?");
+            profile && !f->pull
+                ? "can the workload reach the bucket, and may it write there? It tries for minutes"
+                : "take a shorter window; is the workload still making progress?");
     else if (r->status == UNIMPLEMENTED)
         say(v, profile ? OUTCOME_FAILED : OUTCOME_UNSUPPORTED,
             profile ? "the server there does not profile"
