@@ -3,7 +3,8 @@ import type { Report, Table, Tree } from "../src/api/report";
 import { asReport } from "../src/api/report";
 import { compared, comparedTree, lessBase, pairOps, scaleOf, type Base } from "../src/model/base";
 import { elsewhere, parseTool, timelineHref, toolArguments } from "../src/model/toolurl";
-import { inverted } from "../src/model/treemodel";
+import { groupHref, groupOf, hostHref } from "../src/model/grouprows";
+import { found, inverted, treeCsv } from "../src/model/treemodel";
 
 const metric = (id: string, value: number) => ({ id, label: id, unit: "", value, reason: null, note: null, definition: "", spread: null });
 const overview = (steps: number, cores: number, device = 100, idle = 0): Report =>
@@ -98,4 +99,31 @@ test("the base is in the address, goes with it from page to page, and is no busi
   expect(elsewhere(s)).toBe("?run=r&base=old%20run");
   expect(timelineHref("/p/l/", s, { begin: null })).toContain("&base=old%20run");
   expect(toolArguments(s)).toEqual({});
+});
+
+test("a tree is filtered as a table is, and what matches within what matches counts once", () => {
+  const t = tree([["mlp", "fusion.7", 30], ["attention", "fusion.8", 10], ["attention", "dot.1", 5]]);
+  expect(found(t, "fusion")!.own).toEqual([2, 4]);
+  expect([...found(t, "self_time>8 attention")!.keep].sort()).toEqual([0, 3]);
+  expect(found(t, "name:attention")!.own).toEqual([3]);
+  expect([...found(t, "flop>10% dot")!.keep].sort()).toEqual([0, 3, 5]);
+  expect(found(t, "size>4")!.errors).toEqual(["no column “size”"]);
+  expect(found(t, " ")).toBe(null);
+  expect(found(t, "o")!.own).toEqual([0]); // all ops
+});
+
+test("a tree is a table with paths elsewhere", () => {
+  const csv = treeCsv(tree([["mlp", "=cmd", 30]])).split("\r\n");
+  expect(csv[0]).toBe("path,name,self_time (ps),flop_utilization (fraction),op,program_id");
+  expect(csv[3]).toBe("all ops > mlp > =cmd,'=cmd,30,,'=cmd,1");
+});
+
+test("a group leads to its rows, a host to its timeline", () => {
+  const s = parseTool("?run=r&base=b&steps=3");
+  const table = (id: string): Table => ({ id, title: "", note: null, rows: [], total_rows: 0, rest: null, sort: null, columns: [{ id: "host", label: "Name", unit: "", type: "text" }] });
+  expect(groupHref(groupOf(table("categories"))!, table("categories"), ["loop fusion"], s, "/p/l/")).toBe("/p/l/hlo_stats?run=r&steps=3&q=category%3D%22loop%20fusion%22&base=b");
+  expect(groupHref(groupOf(table("host_types"))!, table("host_types"), ["(none)"], s, "/p/l/")).toBe("");
+  expect(groupOf(table("kernels"))).toBe(null);
+  expect(hostHref(table("hosts"), ["w-1"], s, "/p/l/")).toBe("/p/l/trace?run=r&host=w-1&steps=3&base=b");
+  expect(hostHref(table("units"), ["w-1"], s, "/p/l/")).toBe("");
 });

@@ -1,6 +1,7 @@
 // A report's tree: which rows show, and the rectangles of its icicle. No recursion: the depth is the
 // profile's.
-import type { Cell, Tree } from "../api/report";
+import type { Cell, Column, Tree } from "../api/report";
+import { parseFilter, rowMatches, toCsv } from "./tablemodel";
 import { asNumber } from "./units";
 
 export interface Family {
@@ -54,17 +55,42 @@ export function visibleRows(
   return out;
 }
 
-/** Nodes that match, with their ancestors. */
-export function matching(tree: Tree, text: string): Set<number> | null {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  if (words.length === 0) return null;
-  const keep = new Set<number>();
+export interface Found {
+  keep: Set<number>; // what matches, and all that is above it
+  own: number[]; // what matches; of those that lie in each other the outermost
+  errors: string[];
+}
+
+/** A tree's columns, its names the first. */
+export const withName = (tree: Tree): Column[] => [{ id: "name", label: "Name", unit: "", type: "text" }, ...tree.columns];
+
+/** Nodes that a table's filter leaves; null: there is none. */
+export function found(tree: Tree, text: string): Found | null {
+  const columns = withName(tree);
+  const filter = parseFilter(text, columns);
+  if (filter.terms.length === 0) return filter.errors.length ? { keep: new Set(tree.nodes.keys()), own: [], errors: filter.errors } : null;
+  const out: Found = { keep: new Set(), own: [], errors: filter.errors };
+  const inside = new Uint8Array(tree.nodes.length); // of one that matches
   tree.nodes.forEach((n, i) => {
-    const all = [n.name, ...n.values.filter((v) => typeof v === "string")].join(" ").toLowerCase();
-    if (!words.every((w) => (w.startsWith("-") && w.length > 1 ? !all.includes(w.slice(1)) : all.includes(w)))) return;
-    for (let at = i; at >= 0 && !keep.has(at); at = tree.nodes[at]!.parent) keep.add(at);
+    const above = n.parent >= 0 && inside[n.parent] === 1;
+    const is = rowMatches([n.name, ...n.values], columns, filter);
+    inside[i] = above || is ? 1 : 0;
+    if (!is) return;
+    if (!above) out.own.push(i);
+    for (let at = i; at >= 0 && !out.keep.has(at); at = tree.nodes[at]!.parent) out.keep.add(at);
   });
-  return keep;
+  return out;
+}
+
+/** Nodes that match, with their ancestors. */
+export const matching = (tree: Tree, text: string): Set<number> | null => found(tree, text)?.keep ?? null;
+
+/** All nodes, each with the names from the root to it. */
+export function treeCsv(tree: Tree): string {
+  const paths: string[] = [];
+  tree.nodes.forEach((n, i) => (paths[i] = n.parent >= 0 ? `${paths[n.parent]!} > ${n.name}` : n.name));
+  const columns: Column[] = [{ id: "path", label: "Path", unit: "", type: "text" }, ...withName(tree)];
+  return toCsv(columns, tree.nodes.map((n, i) => [paths[i]!, n.name, ...n.values]), columns.map((_, i) => i));
 }
 
 /** How many nodes with some weight there are below these, and they themselves. */

@@ -10,7 +10,7 @@ import { count, plural } from "../model/format";
 import {
   arrange, choose, groupable, grouped, groupFilter, isNumeric, parseFilter, sorted, totals, toCsv, toMarkdown, type Sort,
 } from "../model/tablemodel";
-import { exact, show } from "../model/units";
+import { asNumber, exact, show } from "../model/units";
 import { Copy } from "./copy";
 import { Icon } from "./icon";
 import { Popover } from "./popover";
@@ -153,8 +153,8 @@ function TableCount({ table, found, filtered }: { table: Table; found: number; f
   );
 }
 
-function ColumnChooser({ table, shown, changed, onColumns }: {
-  table: Table; shown: { columns: number[]; empty: number[] }; changed: ReadonlySet<string>; onColumns: (ids: Set<string>) => void;
+export function ColumnChooser({ table, shown, changed, onColumns }: {
+  table: Pick<Table, "columns">; shown: { columns: number[]; empty: number[] }; changed: ReadonlySet<string>; onColumns: (ids: Set<string>) => void;
 }) {
   const flip = (id: string): void => {
     const next = new Set(changed);
@@ -181,7 +181,16 @@ function ColumnChooser({ table, shown, changed, onColumns }: {
 }
 
 type GridProps = TableProps & { rows: Uint32Array; order: Uint32Array; columns: number[] }; // rows: as they stand
-type RowProps = GridProps & { starts: ReadonlyMap<number, number> };
+type RowProps = GridProps & { starts: ReadonlyMap<number, number>; bar: { column: number; most: number } | null };
+
+/** Where no column is a share, the amount that a row is about gets the bar. */
+function barOf(table: Table, columns: readonly number[]): { column: number; most: number } | null {
+  if (table.rows.length < 3 || columns.some((i) => table.columns[i]!.unit === "fraction")) return null;
+  const column = columns.find((i) => /^(ps|ns|bytes|count)$/.test(table.columns[i]!.unit) && table.columns[i]!.id === (table.sort?.column ?? ""));
+  if (column === undefined) return null;
+  const most = table.rows.reduce((m, r) => Math.max(m, asNumber(r[column]) || 0), 0);
+  return most > 0 ? { column, most } : null;
+}
 
 function Grid(p: GridProps) {
   const { table, order, columns } = p;
@@ -195,6 +204,7 @@ function Grid(p: GridProps) {
     () => new Map(columns.filter((i) => table.columns[i]!.type === "text").map((i) => [i, commonStart(table.rows, i)])),
     [table, columns],
   );
+  const bar = useMemo(() => barOf(table, columns), [table, columns]);
   const link = p.link;
   const linked = Boolean(link && table.rows.some((r) => link(r)));
   const px = columns.map((i, k) => sized.value[table.columns[i]!.id] ?? widths[k]!);
@@ -263,7 +273,7 @@ function Grid(p: GridProps) {
             {from > 0 && <tr class="spacer" aria-hidden="true" style={{ height: `${from * rowHeight()}px` }}><td colSpan={columns.length + (linked ? 1 : 0)} /></tr>}
             {Array.from(order.subarray(from, to), (i, k) => (
               <Row
-                key={i} p={{ ...p, starts }} row={table.rows[i]!} index={from + k} linked={linked}
+                key={i} p={{ ...p, starts, bar }} row={table.rows[i]!} index={from + k} linked={linked}
                 chosen={from + k === chosen} cursor={from + k === cursor.value}
               />
             ))}
@@ -323,7 +333,7 @@ function widest(all: readonly Column[], picked: readonly number[], px: readonly 
   return at;
 }
 
-function Head({ c, pin, sort, onSort, px, sized }: {
+export function Head({ c, pin, sort, onSort, px, sized }: {
   c: Column; pin: boolean; sort: Sort | null; onSort: (s: Sort | null) => void; px: number; sized: Signal<Record<string, number>>;
 }) {
   const at = sort?.column === c.id ? (sort.descending ? "descending" : "ascending") : "none";
@@ -401,6 +411,12 @@ function CellOf({ p, row, i }: { p: RowProps; row: readonly Cell[]; i: number })
     return (
       <td class={`number frac ${v > 1.0001 ? "over" : ""}`} title={exact(v, c.unit)}>
         <span class="frac-bar" style={{ width: `${Math.min(100, Math.max(0, v * 100))}%` }} />{show(v, c.unit)}
+      </td>
+    );
+  if (p.bar?.column === i && numeric)
+    return (
+      <td class={`number frac ${pin}`} title={exact(v, c.unit)}>
+        <span class="frac-bar" style={{ width: `${Math.min(100, Math.max(0, (asNumber(v) / p.bar.most) * 100))}%` }} />{show(v, c.unit)}
       </td>
     );
   const text = show(v, c.unit);

@@ -9,7 +9,7 @@ import { familyOf, matching, visibleRows } from "../model/treemodel";
 import { asNumber, exact, show } from "../model/units";
 import { Delta } from "./delta";
 import { Icon } from "./icon";
-import { rowHeight } from "./table";
+import { Head, rowHeight } from "./table";
 
 const AROUND = 12;
 const TALL = 22; // rows in sight
@@ -25,7 +25,7 @@ export interface TreeProps {
   isOp: (i: number) => boolean; // can be chosen
   onChoose?: (i: number) => void;
   link?: (i: number) => string;
-  hidden?: ReadonlySet<string>;
+  columns: readonly number[]; // those that are shown
 }
 
 export function TreeTable(p: TreeProps) {
@@ -35,11 +35,12 @@ export function TreeTable(p: TreeProps) {
   const opened = useSignal<ReadonlyMap<number, boolean>>(new Map());
   const top = useSignal(0);
   const cursor = useSignal(-1);
+  const sized = useSignal<Record<string, number>>({});
   const keep = useMemo(() => matching(tree, p.q), [tree, p.q]);
   const isOpen = (i: number): boolean => opened.value.get(i) ?? (keep ? true : family.depth[i]! < (family.roots.length === 1 ? 2 : 1));
   const at = p.sort ? tree.columns.findIndex((c) => c.id === p.sort!.column) : -1;
   const rows = visibleRows(tree, family, isOpen, at, p.sort?.descending ?? true, keep);
-  const columns = tree.columns.map((_, i) => i).filter((i) => !p.hidden?.has(tree.columns[i]!.id));
+  const columns = p.columns;
   const toggle = (i: number): void => {
     opened.value = new Map(opened.peek()).set(i, !isOpen(i));
   };
@@ -72,18 +73,8 @@ export function TreeTable(p: TreeProps) {
   };
   const change = tree.columns.findIndex((c) => c.id === "base_delta");
   const most = useMemo(() => tree.nodes.reduce((m, n) => (change < 0 || n.parent < 0 ? m : Math.max(m, Math.abs(asNumber(n.values[change])) || 0)), 0), [tree]);
-  const widthOf = (i: number): number => (isNumeric(tree.columns[i]!) ? px(Math.min(150, Math.max(92, tree.columns[i]!.label.length * 7 + 34))) : px(170));
+  const widthOf = (i: number): number => sized.value[tree.columns[i]!.id] ?? (isNumeric(tree.columns[i]!) ? px(Math.min(150, Math.max(92, tree.columns[i]!.label.length * 7 + 34))) : px(170));
   if (rows.length === 0) return <p class="none">{tree.nodes.length === 0 ? "The tree is empty." : "Nothing matches."}</p>;
-  const head = (label: string, id: string, numeric: boolean, hint: string) => {
-    const order = p.sort?.column === id ? (p.sort.descending ? "descending" : "ascending") : "none";
-    return (
-      <th key={id} scope="col" class={numeric ? "number" : ""} aria-sort={order}>
-        <button type="button" class="sorter" title={hint} onClick={() => p.onSort({ column: id, descending: order === "none" ? numeric : order === "ascending" })}>
-          <span class="sorter-label">{label}</span><span class="arrow" aria-hidden="true">{order === "none" ? "" : order === "descending" ? "↓" : "↑"}</span>
-        </button>
-      </th>
-    );
-  };
   return (
     <div
       ref={scroller} class={`table-scroll ${long ? "long" : ""}`} tabIndex={0} role="region" aria-label={`${p.title}, ${count(rows.length)} rows`}
@@ -97,7 +88,7 @@ export function TreeTable(p: TreeProps) {
         <thead>
           <tr aria-rowindex={1}>
             <th scope="col"><span class="sorter-label">Name</span></th>
-            {columns.map((i) => { const c = tree.columns[i]!; return head(c.label, c.id, isNumeric(c), [c.label, c.definition].filter(Boolean).join("\n")); })}
+            {columns.map((i) => <Head key={tree.columns[i]!.id} c={tree.columns[i]!} pin={false} sort={p.sort} onSort={p.onSort} px={widthOf(i)} sized={sized} />)}
           </tr>
         </thead>
         <tbody>

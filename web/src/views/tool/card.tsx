@@ -6,7 +6,8 @@ import { Icon } from "../../widgets/icon";
 
 const LONG = 60;
 
-export function RowCard({ table, row, href, close }: { table: Table; row: readonly Cell[]; href: string; close: () => void }) {
+/** `rows`: the page that lists what the row sums up. */
+export function RowCard({ table, row, href, rows = null, close }: { table: Table; row: readonly Cell[]; href: string; rows?: { href: string; what: string } | null; close: () => void }) {
   const text = (i: number): string => show(row[i], table.columns[i]!.unit);
   const all = table.columns.map((_, i) => i).filter((i) => row[i] !== null && row[i] !== undefined && row[i] !== "");
   const long = all.filter((i) => typeof row[i] === "string" && text(i).length > LONG);
@@ -16,6 +17,7 @@ export function RowCard({ table, row, href, close }: { table: Table; row: readon
       <header>
         <h3>{text(name >= 0 ? name : all[0] ?? 0)}</h3>
         {href && <a class="button" href={href}><Icon name="timeline" /> In the timeline</a>}
+        {rows && rows.href && <a class="button" href={rows.href}><Icon name="table" /> {rows.what}</a>}
         <Copy label="Copy" title="Copy all values of the row" text={() => all.map((i) => `${table.columns[i]!.label}: ${text(i)}`).join("\n")} />
         <button type="button" class="tool" aria-label="Close" title="Close" onClick={close}><Icon name="close" /></button>
       </header>

@@ -11,16 +11,18 @@ import { compared, comparedTree, type Base } from "../../model/base";
 import { count, plural } from "../../model/format";
 import { measuresOf, pivot } from "../../model/matrix";
 import { eventOf, opColumns, opOf, sameOp, timeOf, timeOfRequest, weightColumn } from "../../model/ops";
+import { groupHref, groupOf, hostHref } from "../../model/grouprows";
 import { pickOf, rowAgain } from "../../model/picks";
 import { isNumeric, parseSort } from "../../model/tablemodel";
 import { runTitle } from "../../model/runname";
 import { formatSteps, timelineHref, type ToolUrl } from "../../model/toolurl";
-import { inverted } from "../../model/treemodel";
-import { asNumber } from "../../model/units";
+import { found, inverted, treeCsv } from "../../model/treemodel";
+import { asNumber, show } from "../../model/units";
 import { Copy } from "../../widgets/copy";
 import { Delta } from "../../widgets/delta";
 import { Icon } from "../../widgets/icon";
-import { DataTable } from "../../widgets/table";
+import { save } from "../../widgets/save";
+import { ColumnChooser, DataTable } from "../../widgets/table";
 import { TreeTable } from "../../widgets/treetable";
 import { RowCard } from "./card";
 import { OpCard } from "./opcard";
@@ -83,11 +85,12 @@ export function TablePart({ t: own, first, all, ...p }: PartProps & { t: Table; 
     const time = timeOf(row, columns, unit) ?? timeOfRequest(report, t, row);
     const id = opOf(row, columns);
     const event = eventOf(row, columns);
-    if (!time && !id.op && !event) return "";
+    if (!time && !id.op && !event) return hostHref(t, row, s, root);
     const host = time?.host || (report.hosts.length === 1 ? report.hosts[0]! : s.hosts[0] ?? "");
     return timelineHref(root, s, { ...id, event, begin: time?.begin ?? null, duration: time?.duration ?? null, window: !id.op && !event, ...(host ? { host } : {}) });
   };
-  const linked = columns.begin >= 0 || columns.op >= 0 || columns.event >= 0 || t.columns.some((c) => c.id === "request");
+  const groups = groupOf(t);
+  const linked = columns.begin >= 0 || columns.op >= 0 || columns.event >= 0 || t.columns.some((c) => c.id === "request") || t.id === "hosts";
   const isOps = columns.op >= 0;
   const pick = pickOf(t);
   const again = useMemo(() => (pick ? rowAgain(t, local.value) : null), [t, local.value]);
@@ -109,7 +112,7 @@ export function TablePart({ t: own, first, all, ...p }: PartProps & { t: Table; 
       changed={state.changed} onColumns={state.setChanged} group={state.group} onGroup={state.setGroup} onOpenGroup={state.openGroup} {...(linked ? { link } : {})}
       isChosen={pick ? isPicked : isOps ? (row) => sameOp(s, opOf(row, columns)) : (row) => row === local.value}
       onChoose={choose} where={window.location.href} {...(t !== own ? { cell: deltaCell(t), whyNull: baseNull(p.base!.run) } : {})}
-      card={(row) => <RowCard table={t} row={row} href={linked ? link(row) : ""} close={() => choose(null)} />}
+      card={(row) => <RowCard table={t} row={row} href={linked ? link(row) : ""} rows={groups ? { href: groupHref(groups, t, row, s, root), what: groups.what } : null} close={() => choose(null)} />}
       extra={t.total_rows > t.rows.length && all && <button type="button" class="button" onClick={all}>List all {count(t.total_rows)}</button>}
     />
   );
@@ -251,15 +254,20 @@ export function TreePart({ tree: own, title, ...p }: PartProps & { tree: Tree; t
     const time = timeOf(tree.nodes[i]!.values, c, tree.columns[c.duration]?.unit ?? "");
     return time ? timelineHref(p.root, s, { ...idOf(i), begin: time.begin, duration: time.duration, ...(time.host ? { host: time.host } : {}) }) : "";
   };
-  const hidden = new Set(tree.columns.filter((x, i) => /^(program_id|op|first_.*|begin_ps)$/.test(x.id) || (!isNumeric(x) && i > 8)).map((x) => x.id));
+  const changedColumns = new Set((s.args["cols.tree"] ?? "").split(",").filter(Boolean));
+  const blank = useMemo(() => tree.columns.map((_, i) => tree.nodes.every((n) => n.values[i] === null || n.values[i] === undefined || n.values[i] === "")), [tree]);
+  const plumbing = (x: Tree["columns"][number], i: number): boolean => /^(program_id|op|first_.*|begin_ps)$/.test(x.id) || (!isNumeric(x) && i > 8);
+  const shown = tree.columns.map((_, i) => i).filter((i) => (!plumbing(tree.columns[i]!, i) && !blank[i]!) !== changedColumns.has(tree.columns[i]!.id));
+  const hits = useMemo(() => found(tree, q), [tree, q]);
+  const sum = weight >= 0 && hits ? hits.own.reduce((a, i) => a + (asNumber(tree.nodes[i]!.values[weight]) || 0), 0) : 0;
   return (
     <section class="table-block" aria-label={title}>
       <div class="table-head">
         <h2>{title}</h2>
-        <output class="table-count">{plural(tree.nodes.length, "node")}{tree.total_nodes > tree.nodes.length && ` of ${count(tree.total_nodes)}`}</output>
+        <output class="table-count">{plural(tree.nodes.length, "node")}{tree.total_nodes > tree.nodes.length && ` of ${count(tree.total_nodes)}`}{hits && hits.errors.length === 0 && `; ${plural(hits.own.length, "match", "matches")}${weight >= 0 ? `, ${show(sum, tree.columns[weight]!.unit)}` : ""}`}</output>
         <search class="search table-search">
           <Icon name="search" />
-          <input data-filter type="text" spellcheck={false} aria-label={`Filter ${title}`} placeholder="word  -word" value={q} onInput={(e) => setArg("q.tree", e.currentTarget.value, false)} />
+          <input data-filter type="text" spellcheck={false} autocomplete="off" aria-label={`Filter ${title}`} aria-invalid={(hits?.errors.length ?? 0) > 0} placeholder="word  -word  column:word  column>10us" value={q} onInput={(e) => setArg("q.tree", e.currentTarget.value, false)} />
         </search>
         <div class="table-tools">
           <div class="switch" role="group" aria-label="Shown as">
@@ -272,13 +280,16 @@ export function TreePart({ tree: own, title, ...p }: PartProps & { tree: Tree; t
               {changed && <button type="button" aria-pressed={colour === "change"} title="Colours by how much more or less it took than in the base" onClick={() => setArg("colour", "change")}>Change</button>}
             </div>
           )}
-          <Copy label="Markdown" title="Copy the first levels as Markdown" text={() => treeMarkdown(tree, weight)} />
+          {view !== "icicle" && <ColumnChooser table={tree} shown={{ columns: shown, empty: blank.flatMap((b, i) => (b ? [i] : [])) }} changed={changedColumns} onColumns={(ids) => setArg("cols.tree", [...ids].join(","), false)} />}
+          <Copy label="Markdown" title="Copy the first levels as Markdown, with the link" text={() => `**${title}** · ${window.location.href}\n\n${treeMarkdown(tree, weight)}`} />
+          <button type="button" class="button" title="Save all nodes as CSV: each with its path, exact values" onClick={() => save(`${tree.id}.csv`, "text/csv", treeCsv(tree))}><Icon name="download" /> CSV</button>
         </div>
       </div>
+      {hits && hits.errors.length > 0 && <p class="filter-error" role="alert">{hits.errors.join("; ")}</p>}
       {p.base && changed && <p class="table-note">Against {runTitle(p.base.run)}, {p.base.scale.words}.</p>}
       {view === "callers" && <p class="table-note">Ops of one kind together, then the framework&apos;s op, and below each what that was called by: scopes from the innermost out.</p>}
       {view !== "tree" && weight >= 0 && <Icicle tree={tree} weight={weight} colour={colour} isChosen={isChosen} onChoose={(i) => isOp(i) && set(idOf(i), false)} />}
-      {(view !== "icicle" || weight < 0) && <TreeTable tree={tree} title={title} q={q} sort={sort} onSort={(x) => setArg("sort.tree", x ? `${x.descending ? "-" : ""}${x.column}` : "", false)} isChosen={isChosen} isOp={isOp} onChoose={(i) => set(idOf(i))} link={link} hidden={hidden} />}
+      {(view !== "icicle" || weight < 0) && <TreeTable tree={tree} title={title} q={q} sort={sort} onSort={(x) => setArg("sort.tree", x ? `${x.descending ? "-" : ""}${x.column}` : "", false)} isChosen={isChosen} isOp={isOp} onChoose={(i) => set(idOf(i))} link={link} columns={shown} />}
       {s.op !== "" && tree.columns.some((x) => x.type === "op") && <OpCard key={`${s.op} ${s.program}`} {...p} />}
     </section>
   );
@@ -289,7 +300,7 @@ function treeMarkdown(tree: Tree, weight: number): string {
   const out: string[] = [];
   tree.nodes.forEach((n, i) => {
     depth[i] = n.parent >= 0 ? depth[n.parent]! + 1 : 0;
-    if (depth[i]! < 3 && out.length < 200) out.push(`${"  ".repeat(depth[i]!)}- \`${n.name.replaceAll("`", "'")}\`${weight >= 0 ? ` ${String(n.values[weight] ?? "n/a")} ${tree.columns[weight]!.unit}` : ""}`);
+    if (depth[i]! < 3 && out.length < 200) out.push(`${"  ".repeat(depth[i]!)}- \`${n.name.replaceAll("`", "'")}\`${weight >= 0 ? ` ${show(n.values[weight], tree.columns[weight]!.unit)}` : ""}`);
   });
   return `${out.join("\n")}\n`;
 }
