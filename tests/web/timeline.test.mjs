@@ -601,7 +601,7 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
   test("an address restores window, selection, area, search and folding", async () => {
     const e = await target();
     const fold = tracks.planes.find((p) => p.plane !== e.plane && p.events > 0).plane;
-    const query = `${around(e)}&q=copy&sel=${e.id}&a=${e.begin_ps}..${e.begin_ps + e.duration_ps}&ar=${e.line}&fold=${fold}&order=-count&drag=zoom`;
+    const query = `${around(e)}&q=copy&sel=${e.id}&a=${e.begin_ps}..${e.begin_ps + e.duration_ps}&ar=${e.line}&fold=${fold}&order=-count&among=count%3E%3D1&drag=zoom`;
     const { page, check, close } = await open(trace(query));
     await page.waitForSelector(".tabs");
     assert.equal(page.url(), trace(query));

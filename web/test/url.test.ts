@@ -12,7 +12,7 @@ const full: TraceUrl = {
       },
     },
     { run: "", host: "é%", shift: 0n, own: { ...emptyOwn, pins: [4], top: 2 } },
-  ], strip: true, tips: true, flame: true, list: 3, order: { by: "p99_ps", down: false }, drag: "measure", dock: "hits", palette: "contrast",
+  ], strip: true, tips: true, flame: true, list: 3, order: { by: "p99_ps", down: false }, among: "self>10us -a b&c", drag: "measure", dock: "hits", palette: "contrast",
 };
 
 test("everything that changes the picture comes back from the address", () => {

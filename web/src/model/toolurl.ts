@@ -22,7 +22,7 @@ export interface ToolUrl {
 
 const KNOWN = new Set(["run", "host", "op", "program", "t", "range", "steps", "step_marker", "base", "q", "sort"]);
 /** What the timeline keeps in its address and no tool wants. */
-const TIMELINE_ONLY = new Set(["sel", "a", "ar", "as", "off", "fold", "flat", "top", "find", "pin", "hide", "m", "bm", "curve", "with", "strip", "tips", "list", "order", "drag", "dock", "palette"]);
+const TIMELINE_ONLY = new Set(["sel", "a", "ar", "as", "off", "fold", "flat", "top", "find", "pin", "hide", "m", "bm", "curve", "with", "strip", "tips", "list", "order", "among", "drag", "dock", "palette"]);
 /** Likewise of timelines beside it: fold.1 */
 const BESIDE = /^(sel|a|ar|fold|flat|top|find|pin|hide|curve|list)\.\d$/;
 

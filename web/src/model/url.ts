@@ -49,6 +49,7 @@ export interface TraceUrl extends Own {
   tips: boolean; // suggestions and late steps are shown
   flame: boolean; // the area is shown as a flame graph
   order: AreaOrder;
+  among: string; // filter of the area's table
   drag: Mode;
   dock: Tab | "" | null; // the panel below; "": it is closed; null: as it comes up by itself
   palette: PaletteName | null; // null: what the browser keeps
@@ -98,7 +99,7 @@ export interface Mark {
 
 export const emptyTrace: TraceUrl = {
   ...emptyOwn, run: "", host: "", t: null, q: "", measured: null, marks: [], off: [], beside: [], strip: false, tips: false, flame: false,
-  order: usualOrder, drag: "pan", dock: null, palette: null,
+  order: usualOrder, among: "", drag: "pan", dock: null, palette: null,
 };
 
 /** The panel that comes up by itself: an address says nothing of it. */
@@ -223,6 +224,7 @@ export function parseTrace(search: string): TraceUrl {
     tips: p.get("tips") === "1",
     flame: p.get("as") === "flame",
     order: parseOrder(p.get("order")),
+    among: p.get("among") ?? "",
     drag: oneOf(modes, p.get("drag"), "pan"),
     dock: dock === "no" ? "" : oneOf(tabs, dock, null),
     palette: oneOf(Object.keys(palettes) as PaletteName[], p.get("palette"), null),
@@ -258,6 +260,7 @@ export function formatTrace(s: TraceUrl): string {
   parts.push(...formatOwn(s));
   if (s.area && s.flame) parts.push("as=flame");
   if (s.area && (s.order.by !== usualOrder.by || s.order.down !== usualOrder.down)) parts.push(`order=${s.order.down ? "-" : ""}${s.order.by}`);
+  if (s.area && s.among) parts.push(`among=${encode(s.among)}`);
   if (s.off.length) parts.push(`off=${categories.map((c) => c.id).filter((c) => s.off.includes(c)).join(",")}`);
   if (s.beside.length) parts.push(`with=${encode(formatBeside(s.beside))}`);
   s.beside.forEach((b, i) => parts.push(...formatOwn(b.own, `.${i + 1}`)));

@@ -1,6 +1,7 @@
 // Statistics of the selected area, by name.
 import { big } from "../../api/json";
 import type { Aggregate, AggregateRow } from "../../api/types";
+import { filterArea } from "../../model/areatable";
 import { count, duration, exactNs, percent, plural } from "../../model/format";
 import { formatRange } from "../../model/toolurl";
 import type { AreaOrder } from "../../model/url";
@@ -76,7 +77,10 @@ export function AreaTable({ trace }: { trace: Trace }) {
   if (!a) return <Loading what="Adding up…" />;
   const planes = new Map(trace.tracks.value?.planes.map((p) => [p.plane, p.name]));
   const self = Number(a.self_ps);
-  const rows = [...a.rows].sort((x, y) => compare(x, y, by) * (down ? 1 : -1));
+  const planeOf = (n: number): string => planes.get(n) ?? "";
+  const among = trace.among.value;
+  const found = filterArea(a.rows, planeOf, among);
+  const rows = found.rows.sort((x, y) => compare(x, y, by) * (down ? 1 : -1));
   const sort = (id: Column): void => {
     trace.step = true;
     trace.order.value = { by: id, down: by === id ? !down : true };
@@ -99,6 +103,25 @@ export function AreaTable({ trace }: { trace: Trace }) {
           <button type="button" class="button" onClick={() => trace.setArea(null)}><Icon name="close" /> Clear</button>
         </span>
       </div>
+      {!trace.flame.value && (
+        <div class="row among">
+          <search class="search">
+            <Icon name="search" />
+            <input
+              type="text" spellcheck={false} autocomplete="off" aria-label="Filter the area's table" placeholder="word  -word  self>10us  count>=5  plane:TPU"
+              value={among} aria-invalid={found.errors.length > 0} onInput={(e) => (trace.among.value = e.currentTarget.value)}
+            />
+          </search>
+          {found.errors.length > 0
+            ? <span class="filter-error" role="alert">{found.errors.join("; ")}</span>
+            : among.trim() !== "" && (
+              <span role="status">
+                {plural(rows.length, "name")} of {count(a.rows.length)}: {plural(found.count, "event")}, self time <span title={exactNs(found.self)}>{duration(found.self)}</span>{self > 0 && `, ${percent(Number(found.self), self)}`}
+                {a.rest.names > 0 && <span class="faint"> (of the {count(a.rows.length)} that are listed; {plural(a.rest.names, "further name")} not looked at)</span>}
+              </span>
+            )}
+        </div>
+      )}
       {trace.flame.value ? <FlameGraph trace={trace} area={area} /> : <table class="grid">
         <thead>
           <tr>
@@ -112,8 +135,8 @@ export function AreaTable({ trace }: { trace: Trace }) {
           </tr>
         </thead>
         <tbody>
-          {rows.map((r) => <RowOf key={`${r.plane} ${r.name}`} trace={trace} row={r} self={self} plane={planes.get(r.plane) ?? ""} />)}
-          {a.rest.names > 0 && (
+          {rows.map((r) => <RowOf key={`${r.plane} ${r.name}`} trace={trace} row={r} self={self} plane={planeOf(r.plane)} />)}
+          {a.rest.names > 0 && among.trim() === "" && (
             <tr class="rest">
               <td>{plural(a.rest.names, "further name")}</td>
               <td class="number">{count(a.rest.count)}</td>

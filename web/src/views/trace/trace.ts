@@ -58,6 +58,7 @@ export class Trace {
   readonly tips = signal(false); // what the reports know of these times, below the map
   readonly flame = signal(false); // the area as a flame graph
   readonly order = signal(usualOrder); // of the area's table
+  readonly among = signal(""); // filter of that table
   readonly listed = signal<number | null>(null); // the line whose events are listed; null: that of the chosen one
   readonly mode = signal<Mode>("pan");
   readonly tab = signal<Tab>("details");
@@ -207,6 +208,7 @@ export class Trace {
       this.tips.value = url.tips;
       this.flame.value = url.flame;
       this.order.value = url.order;
+      this.among.value = url.among;
       this.off.value = new Set(url.off);
       this.mode.value = url.drag;
       const dock = url.dock ?? usualDock(url);
@@ -252,6 +254,7 @@ export class Trace {
       tips: this.tips.value,
       flame: this.flame.value && this.sum.area.value !== null,
       order: this.order.value,
+      among: this.sum.area.value ? this.among.value : "",
       drag: this.mode.value,
       dock: this.dock.value ? this.tab.value : "",
       palette: paletteToName.value,
