@@ -1,7 +1,7 @@
 // The report before this one, of the same work: the run that the address names, else one that is looked
 // for among earlier runs. It comes apart from the page, and nothing of the page waits for it.
 import { useSignal, type Signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { Api, asProblem, isAbort } from "../../api/client";
 import { asReport, type Report } from "../../api/report";
 import type { Run, RunRow, Runs } from "../../api/types";
@@ -74,7 +74,15 @@ async function look(api: Api, s: ToolUrl, now: Report, marker: Record<string, st
 export function useBefore(root: string, s: ToolUrl, now: Report): Before {
   const state = useSignal<Before>(NONE);
   const key = [root, s.run, s.base, s.marker].join("\0");
+  // On the way to another run the page shows the report of the last one until its own is there.
+  const last = useRef({ run: s.run, now });
+  const stale = last.current.run !== s.run && last.current.now === now;
+  if (!stale) last.current = { run: s.run, now };
   useEffect(() => {
+    if (stale) {
+      state.value = NONE;
+      return undefined;
+    }
     const kept = found.get(key);
     if (kept) {
       state.value = kept;
@@ -100,7 +108,7 @@ export function useBefore(root: string, s: ToolUrl, now: Report): Before {
       },
     );
     return () => (abort.abort(), done());
-  }, [key]);
+  }, [key, now, stale]);
   return state.value;
 }
 
