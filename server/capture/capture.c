@@ -256,6 +256,17 @@ enum xp_status captures_write_one(struct captures *c, struct xp_span id, struct 
     return k ? XP_OK : fail_no_capture(err);
 }
 
+void captures_name(struct captures *c, struct xp_span id, char *text, size_t n)
+{
+    pthread_mutex_lock(&c->lock);
+    const struct capture *k = find(c, id);
+    size_t at = (size_t)snprintf(text, n, "%s into %s", k ? k->id : "", k ? k->run : "");
+    for (size_t i = 0; k && i < k->n && at < n; i++)
+        at += (size_t)snprintf(text + at, n - at, "%s%s", i ? ", " : ": ",
+                               c->targets[k->targets[i].target].name);
+    pthread_mutex_unlock(&c->lock);
+}
+
 enum xp_status captures_end(struct captures *c, struct xp_span id, bool drop, struct xp_error *err)
 {
     pthread_mutex_lock(&c->lock);

@@ -85,6 +85,8 @@ enum xp_status captures_begin(struct captures *c, const struct capture_wish *wis
  * all of them is the answer: a snapshot takes with it what there was. */
 enum xp_status captures_snapshot(struct captures *c, const struct capture_wish *wish,
                                  char id[CAPTURE_ID_N + 1], struct xp_error *err);
+/* "ID into RUN: worker-0, worker-1", for people; cut to the room there is. */
+void captures_name(struct captures *c, struct xp_span id, char *text, size_t n);
 /* Ends it early; what was recorded is kept unless drop. Of one that is over: nothing. */
 enum xp_status captures_end(struct captures *c, struct xp_span id, bool drop, struct xp_error *err);
 

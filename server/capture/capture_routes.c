@@ -10,6 +10,7 @@
 #define BODY_MAX 131072
 #define DURATION_MS 2000
 #define HOST_MAX 3 /* levels */
+#define DETAIL_MAX 1024
 
 static void tell(const struct ask *ask, const char *what, const char *outcome, const char *detail)
 {
@@ -18,6 +19,14 @@ static void tell(const struct ask *ask, const char *what, const char *outcome, c
                                                  .project = ask->project->name,
                                                  .outcome = outcome,
                                                  .detail = detail});
+}
+
+/* Of a capture that there is. */
+static void tell_capture(const struct ask *ask, const char *what, struct xp_span id)
+{
+    char detail[DETAIL_MAX];
+    captures_name(ask->app->captures, id, detail, sizeof detail);
+    tell(ask, what, "ok", detail);
 }
 
 static const char *reason_of(const struct ask *ask)
@@ -286,11 +295,13 @@ static enum xp_status read_wish(struct body *b, struct xp_error *err)
 static void finish_new(struct ask *ask, const char *what, enum xp_status status, const char *id,
                        const struct xp_error *err)
 {
-    tell(ask, what, status == XP_OK ? "ok" : "failed", status == XP_OK ? id : err->text);
-    if (status == XP_OK)
+    if (status == XP_OK) {
+        tell_capture(ask, what, xp_span_str(id));
         answer_one(ask, 202, xp_span_str(id));
-    else
+    } else {
+        tell(ask, what, "failed", err->text);
         ask_problem(ask, err);
+    }
 }
 
 void api_captures_begin(struct ask *ask)
@@ -340,7 +351,7 @@ void api_captures_end(struct ask *ask)
     struct captures *c = captures_of(ask, "capture_ended");
     struct xp_span arg = ask_arg(ask, "id");
     struct xp_error err = {0};
-    char id[CAPTURE_ID_N + 1];
+    char id[CAPTURE_ID_N + 1]; /* the argument's is gone with the ask */
 
     if (!c)
         return;
@@ -350,7 +361,7 @@ void api_captures_end(struct ask *ask)
         return;
     }
     snprintf(id, sizeof id, "%.*s", (int)arg.n, (const char *)arg.p);
-    tell(ask, drop ? "capture_dropped" : "capture_ended", "ok", id);
+    tell_capture(ask, drop ? "capture_dropped" : "capture_ended", arg);
     answer_one(ask, 202, xp_span_str(id));
 }
 
@@ -382,7 +393,8 @@ void api_captures_continuous(struct ask *ask)
         status = xp_fail(&err, XP_BAD_REQUEST, 0, "on is true to start it and false to stop it");
     if (status == XP_OK) {
         on = json_is_true(json_object_get(b.o, "on"));
-        tell(ask, on ? "continuous_started" : "continuous_stopped", "ok", b.names[0]);
+        for (size_t i = 0; i < b.wish.n; i++)
+            tell(ask, on ? "continuous_started" : "continuous_stopped", "ok", b.names[i]);
         status = captures_continuous(c, &b.wish, on, on_changed, ask, &err);
     }
     json_decref(b.o);

@@ -182,7 +182,6 @@ def server(tmp_path_factory, workload):
         'wrong': FakeTarget(abort(grpc.StatusCode.PERMISSION_DENIED, 'no\nway \x1b[31m<b>')),
         'junk': FakeTarget(lambda *_: response(b'{"no": "profile"}')),
         'heavy': FakeTarget(grows(60_000, 1_000_000)),
-        'fat': FakeTarget(grows(300_000, 0)),
         'held': FakeTarget(Held()),
         'kept': FakeTarget(Held()),
         'ring': FakeTarget(Continuous()),
@@ -473,14 +472,24 @@ def test_who_may_edit_may_capture_and_it_is_told(start, server, tmp_path):
     until(lambda: d.get('/p/a/api/v1/captures?id=' + r.json()['id'], ann).json()['outcome'] == 'SUCCEEDED')
     assert len(files(tmp_path / 'a')) == 1
     told = [json.loads(line) for line in (tmp_path / 'audit').read_text().splitlines()]
-    assert [(e['what'], e['who'], e['outcome']) for e in told if e['what'].startswith('capture')] == [
-        ('capture_begun', 'user:eve@x.org', 'refused'), ('capture_begun', 'user:ann@x.org', 'ok')]
+    assert [(e['what'], e['who'], e['outcome'], e['detail']) for e in told if e['what'].startswith('capture')] == [
+        ('capture_begun', 'user:eve@x.org', 'refused', 'the right is missing'),
+        ('capture_begun', 'user:ann@x.org', 'ok', '%s into %s: good' % (r.json()['id'], r.json()['run']))]
 
 
 def test_without_targets_the_reason_is_said(sample):
     got = sample.api('captures').json()
     assert got == dict(got, enabled=False, targets=[], continuous=[], captures=[]) and '--target' in got['reason']
     daemon.sentence(post(sample, targets=['x']), 404, 'not_found', '--target')
+
+
+def test_a_frontend_of_several_makes_none_and_says_so(start, tmp_path):
+    front = start('frontend', '--logdir', tmp_path, '--shards', 'static:127.0.0.1:1')
+    got = front.api('captures').json()
+    assert got['enabled'] is False and 'frontends' in got['reason']
+    daemon.sentence(post(front, targets=['x']), 404, 'not_found', 'frontends')
+    code, _, err = daemon.run_to_end('frontend', '--logdir', tmp_path, '--shards', 'static:127.0.0.1:1', '--target', 'a=h:1')
+    assert code == 2 and '--target' in err
 
 
 def test_the_end_of_the_process_drops_what_is_under_way(start, server, tmp_path):
