@@ -281,23 +281,31 @@ static bool list(struct view *v, uint32_t collective)
     return v->list != NULL;
 }
 
-static enum xp_status choose(struct view *v, struct xp_span first, const struct tool_args *args,
-                             uint32_t *collective, bool *asked, struct xp_error *err)
+static enum xp_status choose(struct report *r, struct view *v, struct xp_span first,
+                             const struct tool_args *args, uint32_t *collective, bool *asked,
+                             struct xp_error *err)
 {
     struct xp_span name = {0};
     struct mega_wanted want;
     tool_arg(args, "collective", &name);
     XP_TRY(mega_wanted_of(args, &want, err));
-    *asked = name.n || want.id.n || want.has_at;
     const struct mega_occurrence *one = want.id.n || want.has_at ? by_want(v, &want) : NULL;
-    if ((want.id.n || want.has_at) && !one)
+    if (want.has_at && !want.id.n && !one)
         return xp_fail(err, XP_BAD_REQUEST, 0,
-                       "no occurrence has that key, or an op or action that begins or ends at that "
-                       "time, on these hosts: the table occurrences lists those there are");
+                       "no op or action of a transfer begins or ends at that time on these hosts");
+    if (want.id.n && !one)
+        report_note(r, REPORT_WARNING, "no_such_occurrence",
+                    "There is no occurrence of the key that was asked for in what the page is "
+                    "about: the longest is shown.");
     *collective = one ? one->collective : collective_named(v->m, name.n ? name : first);
-    if (name.n && *collective == UINT32_MAX && !is_transfer(v->s, name))
-        return xp_fail(err, XP_BAD_REQUEST, 0,
-                       "there is no collective of that name: the table collectives lists them");
+    if (name.n && *collective == UINT32_MAX && !is_transfer(v->s, name)) {
+        report_note(r, REPORT_WARNING, "no_such_collective",
+                    "There is no collective of the name that was asked for in what the page is "
+                    "about: another is shown.");
+        name.n = 0;
+        *collective = collective_named(v->m, first);
+    }
+    *asked = name.n || one;
     if (!name.n && *collective == UINT32_MAX)
         *collective = longest_of_all(v->m);
     if (!list(v, *collective))
@@ -369,8 +377,8 @@ enum xp_status report_megascale_tracks(struct report *r, const struct mega *m,
 {
     struct view v = {.m = m, .s = s, .hosts = hosts, .nhosts = n, .a = r->a};
     uint32_t collective = 0;
-    bool asked;
-    XP_TRY(choose(&v, first, args, &collective, &asked, err));
+    bool asked = false;
+    XP_TRY(choose(r, &v, first, args, &collective, &asked, err));
     report_megascale_rates(r, m);
     report_table(r, &(struct report_rows){.id = "collectives",
                                           .title = "Collectives between slices",

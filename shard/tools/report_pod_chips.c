@@ -182,10 +182,18 @@ static const char *note_of(struct chips *v, const struct tool_args *args, struct
 {
     struct xp_span asked = {0}, device = v->f->nhosts ? v->f->hosts[0].chip : (struct xp_span){0};
     struct topology t = topology_of(device, (uint32_t)v->most + 1);
+    struct xp_error small = {0};
     char *note = xp_arena_alloc(r->a, 300), size[48];
-    if (tool_arg(args, "topology", &asked) && asked.n &&
-        topology_parse(asked, (uint32_t)v->most + 1, &t, err))
-        return NULL;
+    if (tool_arg(args, "topology", &asked) && asked.n) {
+        struct topology own;
+        if (topology_parse(asked, 1, &own, err))
+            return NULL;
+        if (topology_parse(asked, (uint32_t)v->most + 1, &own, &small) == XP_OK)
+            t = own;
+        else
+            report_note(r, REPORT_WARNING, "small_topology", "%s.", small.text);
+        asked.n = small.status == XP_OK ? asked.n : 0;
+    }
     if (!note) {
         xp_fail(err, XP_BUSY, 0, "no memory left for the report");
         return NULL;
@@ -203,8 +211,10 @@ static const char *note_of(struct chips *v, const struct tool_args *args, struct
     return note;
 }
 
-static enum xp_status parse_step(const struct tool_args *args, const struct figures *f, bool *any,
-                                 int64_t *step, struct xp_error *err)
+/* A step that is not there, be it for the range or the hosts that were chosen, is none. */
+static enum xp_status parse_step(struct report *r, const struct tool_args *args,
+                                 const struct figures *f, bool *any, int64_t *step,
+                                 struct xp_error *err)
 {
     struct xp_span s = {0};
     *any = tool_arg(args, "step", &s) && s.n;
@@ -217,7 +227,12 @@ static enum xp_status parse_step(const struct tool_args *args, const struct figu
     for (uint32_t i = 0; *any && i < f->nsteps; i++)
         if (f->steps[i].number == *step)
             return XP_OK;
-    return *any ? xp_fail(err, XP_BAD_REQUEST, 0, "there is no step of that number") : XP_OK;
+    if (*any)
+        report_note(r, REPORT_WARNING, "no_such_step",
+                    "There is no step %lld in what the page is about: chips show means.",
+                    (long long)*step);
+    *any = false;
+    return XP_OK;
 }
 
 enum xp_status report_pod_chips(struct report *r, const struct figures *f, const struct comm *c,
@@ -229,7 +244,7 @@ enum xp_status report_pod_chips(struct report *r, const struct figures *f, const
                        "its host.";
     bool one, tpu = false;
     int64_t step;
-    XP_TRY(parse_step(args, f, &one, &step, err));
+    XP_TRY(parse_step(r, args, f, &one, &step, err));
     if (!v.v)
         return xp_fail(err, XP_BUSY, 0, "no memory left for the report");
     for (uint32_t i = 0; i < n; i++)

@@ -204,9 +204,13 @@ static enum xp_status edges(struct report *r, struct view *v, struct xp_span wan
                             struct xp_error *err)
 {
     size_t at = chosen(v->c, wanted);
-    if (wanted.n && v->c->channels.n && at == v->c->channels.n)
-        return xp_fail(err, XP_BAD_REQUEST, 0,
-                       "no channel has that key: the table channels lists those there are");
+    if (wanted.n && v->c->channels.n && at == v->c->channels.n) {
+        report_note(r, REPORT_WARNING, "no_such_channel",
+                    "There is no channel of the key that was asked for in what the page is about: "
+                    "another is shown.");
+        wanted = (struct xp_span){0};
+        at = chosen(v->c, wanted);
+    }
     if (!find_edges(v, at))
         return xp_fail(err, XP_BUSY, 0, "no memory left for channels");
     if (at == v->c->channels.n)

@@ -396,8 +396,10 @@ def test_each_time_a_collective_happened_has_its_ops_and_actions(served):
     rate = next(s for s in doc['series'] if s['id'] == 'network_rate')
     sent = sum(p[1] for p in rate['points']) * (rate['points'][1][0] - rate['points'][0][0]) / 1e12
     assert sent == pytest.approx(t['steps'] * t['cores'] * (16 << 20), rel=1e-6)  # 16 MiB a step and device
-    for bad in ({'collective': 'no such'}, {'occurrence': 'no such'}):
-        assert served.api('report', run='multislice_v6e_2host', tool='megascale_stats', **bad).status == 400
+    for name in ('collective', 'occurrence'):  # not there, as for other hosts: said, and the usual is shown
+        odd = report(served, 'multislice_v6e_2host', 'megascale_stats', **{name: 'no such'})
+        assert 'no_such_' + name in {n['code'] for n in odd['notes']} and metrics(odd)['occurrence'] == got['occurrence']
+    assert served.api('report', run='multislice_v6e_2host', tool='megascale_stats', at=7).status == 400
 
 
 @needs_data
@@ -440,7 +442,10 @@ def test_the_torus_shows_a_step_and_who_is_slow_in_it(served):
     for c in rows(doc, 'cores'):  # what is waited is the barrier, to the last step, whose end is the capture's
         waited = c['waiting'] * c['step_time'] / 1e9
         assert waited == pytest.approx(late['barrier_ms_per_step_per_core']['%s/%s' % (c['host'], c['core'].removeprefix('/device:'))], abs=0.08)
-    for bad in ({'step': 7}, {'step': 'x'}, {'topology': '2x2'}, {'topology': 'x'}, {'channel': 'no such'}):
+    for code, odd in (('no_such_step', {'step': 7}), ('small_topology', {'topology': '2x2'}), ('no_such_channel', {'channel': 'no such'})):
+        doc = report(served, 'train_v6e_4host', 'pod_viewer', **odd)
+        assert code in {n['code'] for n in doc['notes']} and rows(doc, 'chips') == means
+    for bad in ({'step': 'x'}, {'topology': 'x'}):
         assert served.api('report', run='train_v6e_4host', tool='pod_viewer', **bad).status == 400
 
 

@@ -365,13 +365,24 @@ static void an_occurrence_is_found_by_when_a_part_of_it_begins_or_ends(void **st
     }
 }
 
-static void what_is_not_there_cannot_be_asked_for(void **state)
+static void what_is_not_there_is_said_and_the_usual_is_shown(void **state)
 {
-    static const char *const odd[][2] = {{"collective=nobody", NULL},
-                                         {"occurrence=h/0/7", NULL},
-                                         {"at=1000000001", NULL},
-                                         {"at=soon", NULL},
-                                         {"at=99999999999999999999", NULL}};
+    static const char *const odd[][2] = {{"collective=nobody", NULL}, {"occurrence=h/0/7", NULL}};
+    static const char *const codes[] = {"no_such_collective", "no_such_occurrence"};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct tool_file f = traced();
+        json_t *doc = report_ask("megascale_stats", &f, 1, odd[i]);
+        assert_true(report_notes(doc, codes[i]));
+        assert_string_equal(json_string_value(report_value(doc, "occurrence")), "h/0/1000000000");
+        json_decref(doc);
+    }
+}
+
+static void times_without_a_part_cannot_be_asked_for(void **state)
+{
+    static const char *const odd[][2] = {
+        {"at=1000000001", NULL}, {"at=soon", NULL}, {"at=99999999999999999999", NULL}};
     (void)state;
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         struct tool_file f = traced();
@@ -394,7 +405,8 @@ int main(void)
         cmocka_unit_test(actions_lead_from_send_to_recv_done),
         cmocka_unit_test(rates_are_bytes_over_the_time_that_they_took),
         cmocka_unit_test(an_occurrence_is_found_by_when_a_part_of_it_begins_or_ends),
-        cmocka_unit_test(what_is_not_there_cannot_be_asked_for),
+        cmocka_unit_test(what_is_not_there_is_said_and_the_usual_is_shown),
+        cmocka_unit_test(times_without_a_part_cannot_be_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ function ActionsPart({ report: r, s, root }: PartProps) {
     if (a.begin !== null) go(timelineHref(root, s, { host: a.host, event: a.name, begin: a.begin, duration: Number.isNaN(a.duration) ? null : Math.round(a.duration) }));
   };
   const whole = now && now[begin] !== null ? timelineHref(root, s, { host: String(now[host]), begin: BigInt(String(now[begin])), duration: BigInt(Math.round(asNumber(now[took]) || 0)), window: true }) : "";
-  const longest = !s.args["occurrence"];
+  const longest = times.rows[0]?.[keyAt] === key;
   return (
     <section class="panel" aria-label="Actions of a collective">
       <div class="panel-head">
