@@ -15,5 +15,5 @@ test("W, S, A, D and arrows move each their way, with Shift four times as far", 
 
 test("the help names every key that there is", () => {
   const named = new Set(help.flat().flatMap((h) => h.keys.split(/\s+/)));
-  for (const k of ["W", "S", "A", "D", "Shift", "F", "0", "Home", ".", ",", "[", "]", "/", "M", "R", "P", "H", "Q", "1", "2", "3", "4", "Esc", "?", "K", "G"]) expect(named.has(k), k).toBe(true);
+  for (const k of ["W", "S", "A", "D", "Shift", "F", "0", "Home", ".", ",", "[", "]", "/", "M", "R", "P", "H", "Q", "1", "2", "3", "4", "Esc", "?", "K", "G", "E", "N", "I", "V"]) expect(named.has(k), k).toBe(true);
 });

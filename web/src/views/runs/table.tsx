@@ -204,8 +204,9 @@ function Findings({ p }: { p: LineProps }) {
   const parts = ([["P0", f.findings_p0], ["P1", f.findings_p1], ["P2", f.findings_p2]] as const).filter(([, n]) => n);
   if (parts.length === 0) return <span class="ago">none</span>;
   return (
-    <a href={`${p.root}smart_suggestion?run=${encodeURIComponent(p.r.run)}`} title="Suggestions" aria-label={`Findings of ${p.r.run}: ${parts.map(([k, n]) => `${n} ${k}`).join(", ")}`}>
-      {parts.map(([k, n]) => <span key={k} class={`finding-count ${k.toLowerCase()}`}>{n} {k}</span>)}
+    <a href={`${p.root}smart_suggestion?run=${encodeURIComponent(p.r.run)}`} title="Suggestions">
+      <span class="unseen">Findings of {p.r.run}: </span>
+      {parts.map(([k, n]) => <span key={k}><span class={`finding-count ${k.toLowerCase()}`}>{n} {k}</span> </span>)}
     </a>
   );
 }
