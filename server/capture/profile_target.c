@@ -331,14 +331,12 @@ void target_judge(const struct target_facts *f, struct target_verdict *v)
         judge_status(f, v);
     else if (!r->whole)
         say(v, OUTCOME_FAILED, "the answer broke off", "see whether the workload still runs");
-    else if (!profile)
-        say(v, OUTCOME_SUCCEEDED, "", "");
-    else if (r->empty || (r->profile && r->profile_n == 0))
+    else if (profile && (r->empty || (r->profile && r->profile_n == 0)))
         judge_empty(f, v);
-    else if (r->profile)
-        say(v, OUTCOME_SUCCEEDED, "", "");
-    else
+    else if (profile && !r->profile)
         judge_file(f, v);
+    else
+        say(v, OUTCOME_SUCCEEDED, "", "");
 }
 
 enum outcome outcome_of_all(const enum outcome *v, size_t n, bool cancelled)
