@@ -61,7 +61,11 @@ test("a share of the hardware is not scaled and has no share of a change", () =>
   expect(compared(units("h", null), base).rows[0]!.slice(4)).toEqual([null, 0.25, null]);
   const matrix = (v: number): Table => ({ id: "matrix", title: "", note: null, total_rows: 1, rest: null, sort: null, columns: [{ id: "unit", label: "", unit: "", type: "text" }, { id: "0", label: "0", unit: "fraction", type: "number" }], rows: [["MXU", v]] });
   expect(lessBase(matrix(0.5), matrix(0.75)).rows).toEqual([["MXU", -0.25]]);
-  expect(lessBase(matrix(0.5), { ...matrix(0.75), rows: [] }).rows).toEqual([["MXU", null]]);
+  const named = (t: Table, id: string): Table => ({ ...t, columns: [t.columns[0]!, { ...t.columns[1]!, id }] });
+  expect(lessBase(named(matrix(0.5), "w-3/7"), named(matrix(0.75), "7")).rows).toEqual([["MXU", -0.25]]);
+  expect(lessBase(named(matrix(0.5), "w-3/7"), named(matrix(0.75), "1")).rows).toEqual([["MXU", -0.25]]); // the first of each
+  const own = matrix(0.5);
+  expect(lessBase(own, { ...matrix(0.75), rows: [] })).toBe(own);
 });
 
 const tree = (leaves: [scope: string, op: string, time: number][]): Tree => {

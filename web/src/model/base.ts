@@ -211,18 +211,25 @@ export function comparedTree(tree: Tree, b: Base): Tree {
 
 /* --- units by devices --- */
 
-/** What they were less; a column that the base has not, of nothing. */
+const deviceNumber = (id: string): string => /(\d+)$/.exec(id)?.[1] ?? id;
+
+/** Less what they were: of the device of that name, or of that number, or else in that place. Itself where the base has none of them. */
 export function lessBase(t: Table, base: Table | undefined): Table {
   if (!base) return t;
   const rows = new Map(base.rows.map((r) => [String(r[0]), r]));
-  return {
-    ...t,
-    rows: t.rows.map((r) => [r[0] ?? null, ...t.columns.slice(1).map((c, i): Cell => {
-      const place = at(base, c.id);
-      const d = asNumber(r[i + 1]) - asNumber(place > 0 ? rows.get(String(r[0]))?.[place] : undefined);
-      return Number.isNaN(d) ? null : d;
-    })]),
-  };
+  const places = t.columns.slice(1).map((c, i) => {
+    const same = at(base, c.id);
+    if (same > 0) return same;
+    const number = base.columns.findIndex((x, k) => k > 0 && deviceNumber(x.id) === deviceNumber(c.id));
+    return number > 0 ? number : i + 1;
+  });
+  let some = false;
+  const less = t.rows.map((r) => [r[0] ?? null, ...places.map((place, i): Cell => {
+    const d = asNumber(r[i + 1]) - asNumber(rows.get(String(r[0]))?.[place]);
+    some ||= !Number.isNaN(d);
+    return Number.isNaN(d) ? null : d;
+  })]);
+  return some ? { ...t, rows: less } : t;
 }
 
 export type { Op };

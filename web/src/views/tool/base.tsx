@@ -50,7 +50,12 @@ export function useBase(api: Api, s: ToolUrl, tool: Tool, r: Report | null, more
 
 /** In the bar of each page of the run. */
 export function BaseChip({ s, root, held }: { s: ToolUrl; root: string; held?: Held }) {
-  if (!s.base) return <Popover title="Hold the pages against another run" label={<><Icon name="compare" /> <span class="cut">Base</span></>}>{(close) => <Choice s={s} root={root} close={close} />}</Popover>;
+  if (!s.base)
+    return (
+      <span class="base-choice">
+        <Popover title="Hold the pages against another run" label={<><Icon name="compare" /> <span class="cut">Base</span></>}>{(close) => <Choice s={s} root={root} close={close} />}</Popover>
+      </span>
+    );
   const why = held?.problem ? held.problem.message : "";
   return (
     <span class={`range-chip base-chip ${why ? "ignored" : ""}`} role="group" aria-label="Base run">
