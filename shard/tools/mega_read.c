@@ -561,7 +561,8 @@ static void sum_up(struct mega *m)
             continue;
         }
         struct mega_collective *c = &VEC(m->collectives, struct mega_collective)[v[i].collective];
-        uint64_t ps = (uint64_t)v[i].end_ps - (uint64_t)v[i].begin_ps;
+        uint64_t ps =
+            v[i].end_ps > v[i].begin_ps ? (uint64_t)v[i].end_ps - (uint64_t)v[i].begin_ps : 0;
         c->occurrences++;
         c->total_ps += ps;
         c->longest_ps = ps > c->longest_ps ? ps : c->longest_ps;

@@ -83,17 +83,19 @@ static void remark(struct report *r, const struct view *v, const struct mega *m)
     const char *tx = source_of(m->sources[MEGA_TX]), *rx = source_of(m->sources[MEGA_RX]);
     double us = v->second * 1e6;
     if (v->has[MEGA_TX] && v->has[MEGA_RX] && tx != rx)
-        report_note(r, REPORT_INFO, "network_computed",
-                    "No profile records network counters. What is sent is %s; what is received is "
-                    "%s. Each point is the mean of %.3g us.",
-                    tx, rx, us);
+        report_note(
+            r, REPORT_INFO, "network_computed",
+            "No network counters that are known are in the profile. What is sent is %s; what is "
+            "received is %s. Each point is the mean of %.3g us.",
+            tx, rx, us);
     else if (v->has[MEGA_TX] || v->has[MEGA_RX])
-        report_note(r, REPORT_INFO, "network_computed",
-                    "No profile records network counters: the curves are %s.%s%s Each point is the "
-                    "mean of %.3g us.",
-                    v->has[MEGA_TX] ? tx : rx,
-                    v->has[MEGA_TX] ? "" : " What is sent is not told; peers tell what they get.",
-                    v->has[MEGA_RX] ? "" : " What is received is not told.", us);
+        report_note(
+            r, REPORT_INFO, "network_computed",
+            "No network counters that are known are in the profile: the curves are %s.%s%s Each "
+            "point is the mean of %.3g us.",
+            v->has[MEGA_TX] ? tx : rx,
+            v->has[MEGA_TX] ? "" : " What is sent is not told; peers tell what they get.",
+            v->has[MEGA_RX] ? "" : " What is received is not told.", us);
 }
 
 void report_megascale_rates(struct report *r, const struct mega *m)

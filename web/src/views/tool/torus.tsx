@@ -106,7 +106,7 @@ export function TorusPart(p: PartProps) {
         </div>
       )}
       <TorusMap chips={chips} planes={planes} measure={measure} edges={shown ? edges : []} title={t.title} slices={planes.some((x) => x.slice > 0)} onOpen={openChip} />
-      {t.note && <p class="table-note">{t.note} Partition i of a program is taken for core i.</p>}
+      {t.note && <p class="table-note">{t.note}{channels.length > 0 && " Partition i of a program is taken for core i."}</p>}
     </section>
   );
 }
