@@ -1,10 +1,11 @@
 /* tests/fuzz/fuzz_hlo.c - an HLO module of any bytes: decoded, printed in each way, drawn, its
- * memory played. What cannot be read gives a status and a sentence; nothing reads past its bytes,
- * and rings of operands, calls, frames and buffers end.
+ * memory played, its layouts compared. What cannot be read gives a status and a sentence; nothing
+ * reads past its bytes, and rings of operands, calls, frames and buffers end.
  *
  * Input: an HloProto. A budget stands for the server's.
  */
 #include "shard/hlo/hlo_dot.h"
+#include "shard/hlo/hlo_layout.h"
 #include "shard/hlo/hlo_pbtxt.h"
 #include "shard/hlo/hlo_text.h"
 #include "shard/tools/memory_view.h"
@@ -77,6 +78,19 @@ static void draw(const struct hlo_module *m, struct xp_arena *a, struct xp_buf *
     }
 }
 
+static void look_at_layouts(const struct hlo_module *m, struct xp_arena *a)
+{
+    struct hlo_layouts l;
+    if (!hlo_layouts_make(m, a, &l))
+        return;
+    l.work = 1 << 20;
+    for (uint32_t i = 0; i < m->ninstrs; i++) {
+        struct hlo_relayout r = hlo_relayout_op(&l, &m->instrs[i]);
+        XP_ASSERT(!r.changes || (r.from < m->nshapes && r.to < m->nshapes));
+        XP_ASSERT(r.inside == HLO_NONE || r.inside < m->ninstrs);
+    }
+}
+
 static void view_memory(const struct hlo_module *m, struct xp_arena *a)
 {
     struct xp_error err = {0};
@@ -115,6 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         out.n = 0;
         print(m, a, &out);
         draw(m, a, &out);
+        look_at_layouts(m, a);
         view_memory(m, a);
     }
     xp_buf_fini(&out);
