@@ -928,6 +928,32 @@ describe("the pages", { skip: reason || false, timeout: 600_000 }, () => {
     await close();
   });
 
+  test("on a telephone two fingers zoom, one that stays or comes moves, and nothing stands out sideways", async () => {
+    const { page, check, close } = await open(trace(), { viewport: { width: 380, height: 760 }, hasTouch: true });
+    const cdp = await page.context().newCDPSession(page);
+    const touch = (type, ...points) => cdp.send("Input.dispatchTouchEvent", { type, touchPoints: points.map(([x, id]) => ({ x, y: 400, id })) });
+    const box = await page.locator(".drawing canvas").boundingBox();
+    const middle = box.x + box.width / 2;
+    await touch("touchStart", [middle - 20, 0]);
+    await touch("touchStart", [middle - 20, 0], [middle + 20, 1]);
+    await touch("touchMove", [middle - 60, 0], [middle + 60, 1]);
+    const zoomed = () => windowOf(page) && windowOf(page)[1] - windowOf(page)[0] < 0.7 * (tracks.end_ps - tracks.begin_ps) && windowOf(page);
+    const [a] = await waitFor("zoomed in by as much as the fingers went apart", zoomed);
+    await touch("touchEnd", [middle - 60, 0]);
+    await touch("touchMove", [middle + 20, 1]);
+    await touch("touchEnd", [middle + 20, 1]);
+    const moved = await waitFor("moved by the one that stayed", () => windowOf(page)[0] > a && windowOf(page));
+    await touch("touchStart", [middle, 0]);
+    await touch("touchMove", [middle + 60, 0]);
+    await touch("touchEnd", [middle + 60, 0]);
+    await waitFor("and back by another", () => windowOf(page)[0] < moved[0]);
+    assert.equal(new URL(page.url()).searchParams.get("sel"), null, "nothing was chosen by the way");
+    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 380);
+    for (const name of ["Fit the selection", "Suggestions and late steps", "Share this view"]) assert.ok(await page.getByRole("button", { name }).isVisible(), name);
+    assert.deepEqual(await check(), []);
+    await close();
+  });
+
   test("an unknown run, host and event each say what is wrong", async () => {
     for (const [url, code] of [[`${base}trace?run=nope&host=x`, 404], [`${base}run?run=nope`, 404], [trace("x"), 404]]) {
       const { page, check, close } = await openPage(browser, server.url);

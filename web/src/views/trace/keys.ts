@@ -16,6 +16,7 @@ export const help: { keys: string; what: string }[][] = [
     { keys: "wheel", what: "zoom at the pointer; Shift: move; Alt: scroll rows" },
     { keys: "drag", what: "move; with Shift: select an area; on the ruler: zoom" },
     { keys: "click", what: "choose an event; twice: fit it" },
+    { keys: "fingers", what: "one moves, two zoom; a tap chooses" },
     { keys: "T", what: "theme: system, light, dark" },
     { keys: "Esc", what: "one level back" },
     { keys: "G", what: "then a letter: a page of this run" },
