@@ -250,7 +250,7 @@ function Empty({ a, q }: { a: Runs; q: string }) {
     return (
       <div class="empty">
         <h2>No run matches “{q}”</h2>
-        <p>Searched in <code>{a.location}</code>.</p>
+        <p>Searched in <code>{a.location}</code>.{/[:<>=]/.test(q) && " A run whose figures are not known yet matches no word about them."}</p>
       </div>
     );
   return (
