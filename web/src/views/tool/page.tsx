@@ -74,7 +74,7 @@ export function ToolPage() {
     <>
       <Bar crumbs={<Crumbs s={s} root={root} tool={tool} info={info.value} held={held} whole={r !== null && !busy.value && !r.range} range={r?.range ?? null} unmarked={r !== null && r.notes.some((n) => UNMARKED.has(n.code))} />}>
         {busy.value && r && <span class="row ago" role="status"><span class="spinner" /> Updating</span>}
-        {r && <Copy label="Markdown" title={specials[tool.id]?.markdown ? "Copy the whole report as Markdown, with its links" : "Copy the figures as Markdown, with the link"} text={() => specials[tool.id]?.markdown?.({ report: r, s, root }) ?? reportMarkdown(r, s)} />}
+        {r && <Copy label="Markdown" title={specials[tool.id]?.markdown ? "Copy the whole report as Markdown, with its links" : "Copy the figures as Markdown, with the link"} text={() => specials[tool.id]?.markdown?.({ report: r, s, root }) ?? reportMarkdown(r, s, held.base)} />}
         <Copy label="Link" title="Copy the link to this view" text={() => window.location.href} />
         <button type="button" class="tool" title="Keys and filters (?)" aria-label="Help" onClick={() => (dialog.value = "help")}><Icon name="help" /></button>
       </Bar>
@@ -234,11 +234,15 @@ function ReportView({ report: r, s, root, tool, base, size, decoder, all }: { re
   );
 }
 
-export function reportMarkdown(r: Report, s: ToolUrl): string {
-  const lines = [`### ${markdownText(r.title)}: ${markdownText(s.run)}`, ""];
+export function reportMarkdown(r: Report, s: ToolUrl, base: Base | null = null): string {
+  const lines = [`### ${markdownText(r.title)}: ${markdownText(s.run)}${base ? `, against ${markdownText(base.run)}` : ""}`, ""];
+  const was = (m: Metric): string => {
+    const then = base?.report?.metrics.find((x) => x.id === m.id);
+    return then && then.value !== null && m.value !== null ? `, was ${markdownText(show(then.value, then.unit))}` : "";
+  };
   if (r.verdict) lines.push(markdownText(r.verdict), "");
   for (const m of r.metrics)
-    lines.push(`- ${markdownText(m.label)}: ${m.value === null ? `n/a (${markdownText(m.reason ?? "not in the profile")})` : `**${markdownText(show(m.value, m.unit))}**`}${m.note ? ` (${markdownText(m.note)})` : ""}`);
+    lines.push(`- ${markdownText(m.label)}: ${m.value === null ? `n/a (${markdownText(m.reason ?? "not in the profile")})` : `**${markdownText(show(m.value, m.unit))}**${was(m)}`}${m.note ? ` (${markdownText(m.note)})` : ""}`);
   for (const n of r.notes.filter((x) => x.severity !== "info")) lines.push(`- ${n.severity}: ${markdownText(n.text)}`);
   lines.push("", window.location.href, "");
   return lines.join("\n");
