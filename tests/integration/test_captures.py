@@ -229,6 +229,7 @@ def test_an_early_end_keeps_what_a_workload_has_recorded(server):
     until(lambda: now(server, began)['phase'] == 'capturing')
     daemon.sentence(post(server, targets=['good', 'workload']), 409, 'conflict', 'workload', 'captured')
     assert next(t for t in server.api('captures').json()['targets'] if t['name'] == 'workload')['busy'] is True
+    time.sleep(0.5)  # some steps
     assert end(server, began).status == 202
     done = over(server, began)
     assert (done['outcome'], done['note'], of(done, 'workload')['outcome']) == ('SUCCEEDED', 'ended early', 'SUCCEEDED')
