@@ -1,5 +1,6 @@
 // What the reports know of the times in view, above the rows: where suggestions are seen, and who was last in each step.
 import { useMemo } from "preact/hooks";
+import { px } from "../../layout/unit";
 import { here } from "../../model/location";
 import { percent, plural } from "../../model/format";
 import { findingHref, stepsIn, stepsOf, tipsOf, type Step, type Tip } from "../../model/tips";
@@ -15,6 +16,7 @@ const SHOWN = 300; // marks in view: of steps that lie closer the longest stands
 const APART = 0.05; // of a step: worth a word
 const LONG = 1.2; // times the middle one
 const TARGET = 24; // pixels that can be hit
+const GAP = 3;
 
 export type Go = (place: Range & { host: string }) => void;
 
@@ -56,8 +58,16 @@ function boxOf(trace: Trace, r: Range): { left: string; width: string; wide: num
   return { left: `${from}px`, width: `${wide}px`, wide };
 }
 
-/** All of them by name, and those of this host where they are, too. */
+/** All of them by name, and those of this host where they are, too: beside each other where they begin close by. */
 function TipLane({ trace, tips, href, go }: { trace: Trace; tips: readonly Tip[]; href: string; go: Go }) {
+  const target = px(TARGET);
+  const marks = tips
+    .flatMap((t) => {
+      const at = t.place?.host === trace.who.host ? boxOf(trace, t.place) : null;
+      return at ? [{ t, at, left: parseFloat(at.left) }] : [];
+    })
+    .sort((a, b) => a.left - b.left);
+  marks.forEach((m, i) => (m.left = Math.max(m.left, i > 0 ? marks[i - 1]!.left + target + GAP : 0)));
   return (
     <>
       <ul class="tips-list">
@@ -73,14 +83,11 @@ function TipLane({ trace, tips, href, go }: { trace: Trace; tips: readonly Tip[]
         ))}
       </ul>
       <div class="tips-lane">
-        {tips.map((t) => {
-          const at = t.place?.host === trace.who.host ? boxOf(trace, t.place) : null;
-          return at && (
-            <a key={t.rule} class={`prio mark ${t.priority.toLowerCase()}`} style={{ left: at.left, minWidth: `${Math.max(TARGET, at.wide)}px` }} href={findingHref(href, t.rule)} title={`${t.finding}\nOn ${t.place!.plane}. To the suggestion`}>
-              {t.priority}
-            </a>
-          );
-        })}
+        {marks.map(({ t, at, left }) => (
+          <a key={t.rule} class={`prio mark ${t.priority.toLowerCase()}`} style={{ left: `${left}px`, minWidth: `${Math.max(target, at.wide)}px` }} href={findingHref(href, t.rule)} title={`${t.finding}\nOn ${t.place!.plane}. To the suggestion`}>
+            {t.priority}
+          </a>
+        ))}
       </div>
     </>
   );
