@@ -427,10 +427,10 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
       // Another version: the kernel of that name in another run, another kernel of this one.
       await page.getByLabel("Other run").fill("kernels_v5e");
       await page.getByLabel("Other run").press("Enter");
-      await page.waitForSelector("section[aria-label='Two versions'] .verdict >> text=The other takes 245.1 µs, this one 84.71 µs: +189.4 %.");
+      await page.waitForSelector("section[aria-label='Two versions'] .verdict >> text=This one takes 84.71 µs, the other 245.1 µs: −65.4 %.");
       assert.equal(at("versus_run"), "kernels_v5e");
       await page.locator("section[aria-label='Two versions'] select").selectOption("fused_attention.1");
-      await page.waitForSelector("section[aria-label='Two versions'] .verdict >> text=The other takes 1.443 ms");
+      await page.waitForSelector("section[aria-label='Two versions'] .verdict >> text=This one takes 84.71 µs, the other 1.443 ms");
       assert.equal(at("versus"), "fused_attention.1");
       // axe finds nothing in its own parts.
       await page.emulateMedia({ colorScheme: "dark" });

@@ -62,20 +62,20 @@ describe("two versions of a kernel", () => {
 
   it("are told apart by the part that changed most", () => {
     const v = versus(a, report(300, 1, causes(125, 175, 0), [["ep_wait_in", "XLA TraceMe", 175], ["new", "XLA TraceMe", 1]]));
-    expect(v.tone).toBe("bad");
-    expect(v.said).toContain("+50.0 %");
-    expect(v.said).toContain("waits for input copies, +95");
+    expect(v.tone).toBe("good");
+    expect(v.said).toContain("−33.3 %");
+    expect(v.said).toContain("waits for input copies, −95");
     expect(v.warning).toBe("");
     expect(v.times.rows.map((r) => [r[0], r[2], r[3], r[4]])).toEqual([
-      ["the run", 200, 300, 100], ["Computes", 120, 125, 5], ["Waits for input copies", 80, 175, 95],
-      ["ep_wait_in", 80, 175, 95], ["gone", 5, null, null], ["new", null, 1, null],
+      ["the run", 200, 300, -100], ["Computes", 120, 125, -5], ["Waits for input copies", 80, 175, -95],
+      ["ep_wait_in", 80, 175, -95], ["gone", 5, null, null], ["new", null, 1, null],
     ]);
     expect(v.units.rows[0]!.slice(0, 4)).toEqual(["MXU0", 0.5, 0.5, 0]);
   });
 
-  it("are the same where their times are, and better where less", () => {
+  it("are the same where their times are, and worse where more", () => {
     expect(versus(a, report(200, 1, causes(120, 80, 0))).tone).toBe("");
-    expect(versus(a, report(100, 1, causes(60, 40, 0))).tone).toBe("good");
+    expect(versus(a, report(100, 1, causes(60, 40, 0))).tone).toBe("bad");
     expect(versus(a, asReport({})).said).toContain("not told");
   });
 

@@ -96,8 +96,9 @@ const value = (r: Report, id: string): Cell => r.metrics.find((m) => m.id === id
 
 const number = (id: string, label: string, unit: string, definition: string): Column => ({ id, label, unit, type: "number", definition });
 
-const less = (a: Cell, b: Cell): number | null => {
-  const d = asNumber(b) - asNumber(a);
+/** What this one has more than the other. */
+const more = (a: Cell, b: Cell): number | null => {
+  const d = asNumber(a) - asNumber(b);
   return Number.isNaN(d) ? null : d;
 };
 
@@ -146,26 +147,26 @@ function timesOf(a: Report, b: Report): Line[] {
 function unitsOf(a: Report, b: Report): Cell[][] {
   const unit = (r: Report) => rowsOf(r, "unit_times", (of) => ({ name: text(of("unit")), share: of("recorded_share"), instructions: of("instructions"), schedule: of("schedule") }));
   return pairs(unit(a), unit(b), (u) => u.name).map(([x, y]): Cell[] => [
-    (x ?? y)!.name, x?.share ?? null, y?.share ?? null, less(x?.share ?? null, y?.share ?? null), x?.instructions ?? null, y?.instructions ?? null,
-    less(x?.instructions ?? null, y?.instructions ?? null), x?.schedule ?? null, y?.schedule ?? null,
+    (x ?? y)!.name, x?.share ?? null, y?.share ?? null, more(x?.share ?? null, y?.share ?? null), x?.instructions ?? null, y?.instructions ?? null,
+    more(x?.instructions ?? null, y?.instructions ?? null), x?.schedule ?? null, y?.schedule ?? null,
   ]);
 }
 
 function sentence(lines: readonly Line[], cut: boolean): Pick<Versus, "said" | "tone"> {
   const [ta, tb] = [asNumber(lines[0]!.a), asNumber(lines[0]!.b)];
-  const d = tb - ta;
-  if (!(ta > 0) || Number.isNaN(d)) return { said: "How long they took is not told.", tone: "" };
-  const same = Math.abs(d) < 0.005 * ta;
-  const parts = lines.filter((l) => l.what === "cause" && less(l.a, l.b) !== null).map((l) => ({ name: l.name, d: less(l.a, l.b)! }));
+  const d = ta - tb;
+  if (!(tb > 0) || Number.isNaN(d)) return { said: "How long they took is not told.", tone: "" };
+  const same = Math.abs(d) < 0.005 * tb;
+  const parts = lines.filter((l) => l.what === "cause" && more(l.a, l.b) !== null).map((l) => ({ name: l.name, d: more(l.a, l.b)! }));
   const most = parts.reduce<{ name: string; d: number } | null>((m, p) => (Math.sign(p.d) === Math.sign(d) && Math.abs(p.d) > Math.abs(m?.d ?? 0) ? p : m), null);
-  const took = `The other takes ${show(lines[0]!.b, "ps")}, this one ${show(lines[0]!.a, "ps")}`;
+  const took = `This one takes ${show(lines[0]!.a, "ps")}, the other ${show(lines[0]!.b, "ps")}`;
   return {
-    said: same ? `${took}: as good as the same.` : `${took}: ${d > 0 ? "+" : "−"}${percent(Math.abs(d), ta)}.${most && !cut ? ` The largest part: ${inSentence(most.name)}, ${signed(Math.round(most.d), "ps")}.` : ""}`,
+    said: same ? `${took}: as good as the same.` : `${took}: ${d > 0 ? "+" : "−"}${percent(Math.abs(d), tb)}.${most && !cut ? ` The largest part: ${inSentence(most.name)}, ${signed(Math.round(most.d), "ps")}.` : ""}`,
     tone: same ? "" : d > 0 ? "bad" : "good",
   };
 }
 
-/** a is the one that the page is about, b the other. */
+/** a is the one that the page is about, b the other, as what was before: a base is, and A of Compare. */
 export function versus(a: Report, b: Report): Versus {
   const lines = timesOf(a, b);
   const [ra, rb] = [asNumber(value(a, "kernel_recorded_fraction")), asNumber(value(b, "kernel_recorded_fraction"))];
@@ -177,11 +178,11 @@ export function versus(a: Report, b: Report): Versus {
       id: "versus", title: "Times of both", note: null, total_rows: lines.length, rest: null, totals: {}, sort: null,
       columns: [
         { id: "name", label: "Part", unit: "", type: "text" }, { id: "what", label: "What it is", unit: "", type: "text", definition: "the run, what it did, or a region of it" },
-        number("one", "This", "ps", "of the run that the page is about"), number("other", "Other", "ps", "of the other"), number("difference", "Other less this", "ps", ""),
+        number("one", "This", "ps", "of the run that the page is about"), number("other", "Other", "ps", "of the other"), number("difference", "This less other", "ps", ""),
         number("one_share", "Share of this", "fraction", "of what is recorded of it"), number("other_share", "Share of the other", "fraction", "of what is recorded of it"),
-        number("share_difference", "Shares apart", "fraction", "share of the other less that of this"),
+        number("share_difference", "Shares apart", "fraction", "share of this less that of the other"),
       ],
-      rows: lines.map((l): Cell[] => [l.name, l.what, l.a, l.b, less(l.a, l.b), l.shareA, l.shareB, less(l.shareA, l.shareB)]),
+      rows: lines.map((l): Cell[] => [l.name, l.what, l.a, l.b, more(l.a, l.b), l.shareA, l.shareB, more(l.shareA, l.shareB)]),
     },
     units: {
       id: "versus_units", title: "Units of both", note: null, ...unitTable(unitsOf(a, b)),
@@ -194,7 +195,7 @@ function unitTable(rows: Cell[][]): Pick<Table, "columns" | "rows" | "total_rows
     rows, total_rows: rows.length, rest: null, totals: {}, sort: null,
     columns: [
       { id: "unit", label: "Unit", unit: "", type: "text" },
-      number("one", "This busy", "fraction", "of the time from its first to its last instruction"), number("other", "Other busy", "fraction", "likewise"), number("difference", "Other less this", "fraction", ""),
+      number("one", "This busy", "fraction", "of the time from its first to its last instruction"), number("other", "Other busy", "fraction", "likewise"), number("difference", "This less other", "fraction", ""),
       number("one_count", "This, instructions", "count", ""), number("other_count", "Other, instructions", "count", ""), number("count_difference", "Instructions apart", "count", ""),
       number("one_schedule", "This, schedule", "fraction", "how full the bundles are that it came by"), number("other_schedule", "Other, schedule", "fraction", "likewise"),
     ],
