@@ -102,11 +102,14 @@ static void end_call(struct net_call *call, enum xp_status status, enum net_stag
 
 static enum net_stage stage_of(struct net_call *call, CURLcode rc)
 {
-    curl_off_t connected = 0;
+    curl_off_t connected = 0, resolved = 0;
     if (rc == CURLE_COULDNT_RESOLVE_HOST || rc == CURLE_COULDNT_RESOLVE_PROXY)
         return NET_RESOLVING;
     curl_easy_getinfo(call->easy, CURLINFO_CONNECT_TIME_T, &connected);
-    return connected ? NET_TALKING : NET_CONNECTING;
+    if (connected)
+        return NET_TALKING;
+    curl_easy_getinfo(call->easy, CURLINFO_NAMELOOKUP_TIME_T, &resolved);
+    return resolved ? NET_CONNECTING : NET_RESOLVING;
 }
 
 static void finish(struct net_call *call, CURLcode rc)
@@ -433,6 +436,8 @@ static bool set_up(struct net_call *call, const struct net_request *r)
     curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(e, CURLOPT_WRITEDATA, call);
     curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+    /* Else a call that ends while its name is looked up waits for that, and all calls with it. */
+    curl_easy_setopt(e, CURLOPT_QUICK_EXIT, 1L);
     curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(e, CURLOPT_USERAGENT, "xprofd");

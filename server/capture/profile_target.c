@@ -220,7 +220,12 @@ static void judge_transport(const struct target_facts *f, struct target_verdict 
 {
     const struct grpc_reply *r = f->reply;
     bool profile = f->call == CALL_PROFILE;
-    if (r->transport == XP_TIMEOUT)
+    if (r->transport == XP_CANCELLED) /* however far it had got */
+        say(v, OUTCOME_CANCELLED, "it was ended here, and nothing is kept", "");
+    else if (r->transport == XP_TIMEOUT && r->stage == NET_RESOLVING)
+        say(v, OUTCOME_TIMEOUT, "the name of the host could not be looked up in time",
+            "is the host of --target spelled right, and do the name servers here answer?");
+    else if (r->transport == XP_TIMEOUT)
         say(v, OUTCOME_TIMEOUT,
             r->stage == NET_CONNECTING ? "nothing answers at the address"
                                        : "it took the call, and no answer came in time",
@@ -235,8 +240,6 @@ static void judge_transport(const struct target_facts *f, struct target_verdict 
         say(v, OUTCOME_UNREACHABLE, "no profiler server listens there",
             "call jax.profiler.start_server(9999) in the workload, keep what it returns, and see "
             "that --target names that port");
-    else if (r->transport == XP_CANCELLED)
-        say(v, OUTCOME_CANCELLED, "it was ended here, and nothing is kept", "");
     else if (profile && f->pull && f->window_over && r->profile_n == 0)
         say(v, OUTCOME_TOO_LARGE,
             "the connection broke while the profile was made: it probably passed 2 GiB, which ends "

@@ -283,7 +283,11 @@ static void where_a_call_broke_tells_what_is_wrong(void **state)
     expect(&f, OUTCOME_TIMEOUT, "nothing answers");
     r = broken(XP_TIMEOUT, NET_TALKING);
     expect(&f, OUTCOME_TIMEOUT, "no answer came");
+    r = broken(XP_TIMEOUT, NET_RESOLVING);
+    expect(&f, OUTCOME_TIMEOUT, "name of the host");
     r = broken(XP_CANCELLED, NET_TALKING);
+    expect(&f, OUTCOME_CANCELLED, "");
+    r = broken(XP_CANCELLED, NET_CONNECTING); /* by us: that says nothing of the address */
     expect(&f, OUTCOME_CANCELLED, "");
     r = broken(XP_IO, NET_TALKING);
     expect(&f, OUTCOME_FAILED, "why");
