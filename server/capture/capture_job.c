@@ -1,6 +1,8 @@
 /* One capture: rounds of calls to its targets, and what comes of them. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -24,7 +26,7 @@
 #define PULL_SIZE_MAX (UINT64_C(3) << 29)
 #define PROBE_MS 150
 #define PROBE_AGAIN_MS 450
-#define PROBE_FROM_MS 5000 /* of targets whose rate is not known */
+#define PROBE_FROM_MS 5000 /* longer windows are always tried out */
 
 enum round { ROUND_HELLO, ROUND_PROBE, ROUND_PROBE_AGAIN, ROUND_RECORD };
 
@@ -125,7 +127,7 @@ static uint32_t deadline_ms(const struct job *j)
 }
 
 /* A probe is a session of its own. An old target writes it to a folder of that name, which no list
- * shows. */
+ * shows: unwrite_probe. */
 static void session_name(const struct job *j, char session[TARGET_RUN_MAX + 1])
 {
     if (j->round == ROUND_RECORD)
@@ -289,6 +291,15 @@ static void take_success(struct flight *f, uint64_t bytes)
     captures_tell_runs(c);
 }
 
+/* What came of an attempt that was refused is no part of the next one's profile. */
+static void forget_pulled(struct flight *f)
+{
+    struct captures *c = f->job->c;
+    pthread_mutex_unlock(&c->lock); /* its call is over: nobody else has it */
+    pull_fini(&f->pull);
+    pthread_mutex_lock(&c->lock);
+}
+
 /* True: it will be called again. */
 static bool again_later(struct flight *f, const struct target_verdict *v)
 {
@@ -299,6 +310,7 @@ static bool again_later(struct flight *f, const struct target_verdict *v)
     if (v->outcome != OUTCOME_BUSY || k->kind == CAPTURE_SNAPSHOT || k->end ||
         f->t->attempts >= ATTEMPTS_MAX)
         return false;
+    forget_pulled(f);
     capture_say(f->t, v);
     f->t->outcome = OUTCOME_NONE;
     f->t->phase = PHASE_WAITING;
@@ -327,8 +339,10 @@ static void judge(struct flight *f, struct target_verdict *v, uint64_t *bytes)
                  "it sent the profile instead of writing it to the bucket, which we do not");
         v->hint = "update jax in the workload";
     }
-    if (v->outcome == OUTCOME_SUCCEEDED && r->profile)
+    if (v->outcome == OUTCOME_SUCCEEDED && r->profile) {
         keep(f, v);
+        *bytes = f->pull.written;
+    }
 }
 
 static void over_record(struct flight *f)
@@ -361,12 +375,48 @@ static void over_hello(struct flight *f)
         settle(f, &v);
 }
 
+/* Removes what an old target has written of a probe, if that is this disk. */
+static void unwrite_probe(const struct flight *f)
+{
+    struct captures *c = f->job->c;
+    char session[TARGET_RUN_MAX + 1], file[TARGET_NAME_MAX + sizeof SUFFIX];
+    session_name(f->job, session);
+    snprintf(file, sizeof file, "%s" SUFFIX, f->target->name);
+    pthread_mutex_unlock(&c->lock);
+    int runs = open(c->repository, O_DIRECTORY | O_CLOEXEC);
+    int folder = runs < 0 ? -1 : openat(runs, session, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder >= 0) {
+        unlinkat(folder, file, 0);
+        unlinkat(runs, session, AT_REMOVEDIR);
+        close(folder);
+    }
+    if (runs >= 0)
+        close(runs);
+    pthread_mutex_lock(&c->lock);
+}
+
+/* A server that writes its profiles itself: how large one would be is not known, and what it does
+ * with more than 2 GiB neither. */
+static void over_old(struct flight *f)
+{
+    unwrite_probe(f);
+    settle_plain(f, OUTCOME_UNSUPPORTED,
+                 "its profiler server is too old to send profiles, so how large one of this window "
+                 "would be cannot be told before",
+                 "update jax in the workload, or take a window of 5 seconds at most");
+}
+
 static void over_probe(struct flight *f)
 {
+    const struct grpc_reply *r = &f->reply;
     struct target_verdict v = {0};
     struct target_facts facts = {
         .call = CALL_PROFILE, .reply = &f->reply, .pull = true, .looked = true, .found = true};
     facts.size = 1;
+    if (r->transport == XP_OK && r->status == 0 && r->whole && !r->profile && !r->empty) {
+        over_old(f);
+        return;
+    }
     target_judge(&facts, &v);
     if (v.outcome == OUTCOME_SUCCEEDED || v.outcome == OUTCOME_EMPTY) {
         f->probed[f->job->round == ROUND_PROBE_AGAIN] = f->reply.profile_n;
@@ -482,12 +532,14 @@ static void run_round(struct job *j, enum round round)
         if (is_alive(&j->v[i]))
             j->v[i].due_ns = 1;
     while (busy || j->terminates) {
+        bool seen_end = j->k->end, seen_drop = j->k->drop;
         uint64_t next = UINT64_MAX;
         busy = false;
         for (size_t i = 0; i < j->k->n; i++)
             next = sooner(next, tend(&j->v[i], &busy));
         advance_capture(j);
-        bool more = false; /* something came while a file was written */
+        /* What came while a file was written, when nobody waited for the signal. */
+        bool more = j->k->end != seen_end || j->k->drop != seen_drop;
         for (size_t i = 0; i < j->k->n; i++)
             more |= j->v[i].over || j->v[i].pull.full_n;
         if ((busy || j->terminates) && !more)
@@ -497,13 +549,14 @@ static void run_round(struct job *j, enum round round)
 
 /* --- how long the window may be --- */
 
+/* A rate was measured at the levels, and in the load, of another capture: it may be a reason to
+ * look, and never one not to. */
 static bool may_pass(const struct flight *f)
 {
     const struct capture *k = f->job->k;
     uint64_t rate = f->job->c->rates[f->t->target];
-    if (!is_alive(f))
-        return false;
-    return rate ? rate > PULL_SIZE_MAX / 2 * 1000 / k->duration_ms : k->duration_ms > PROBE_FROM_MS;
+    return is_alive(f) &&
+           (k->duration_ms > PROBE_FROM_MS || rate > PULL_SIZE_MAX / 2 * 1000 / k->duration_ms);
 }
 
 /* The window that all bear; *who: whose it is. */
