@@ -175,9 +175,12 @@ const char *captures_reason(const struct captures *c, const struct project *proj
 {
     if (c->reason || !c->project)
         return c->reason;
-    return strcmp(project->name, c->project->name) == 0
+    if (strcmp(project->name, c->project->name) != 0)
+        return "the registered workloads (--target) are of another project, the default one";
+    return strcmp(project->roots[0], c->project->roots[0]) == 0
                ? NULL
-               : "the registered workloads (--target) are of another project, the default one";
+               : "the project's profiles lie elsewhere since its roots were changed: restart this "
+                 "xprofd to capture into the new ones";
 }
 
 bool captures_have_targets(const struct captures *c)
@@ -230,7 +233,7 @@ void capture_say(struct capture_target *t, const struct target_verdict *v)
     t->hint = v->hint;
 }
 
-static struct capture *find(const struct captures *c, struct xp_span id)
+struct capture *capture_find(const struct captures *c, struct xp_span id)
 {
     for (struct capture *k = c->first; k; k = k->next)
         if (xp_span_eq(xp_span_str(k->id), id))
@@ -249,9 +252,9 @@ enum xp_status captures_write_one(struct captures *c, struct xp_span id, struct 
                                   struct xp_error *err)
 {
     pthread_mutex_lock(&c->lock);
-    const struct capture *k = find(c, id);
+    const struct capture *k = capture_find(c, id);
     if (k)
-        capture_write(k, j);
+        capture_write(k, true, j);
     pthread_mutex_unlock(&c->lock);
     return k ? XP_OK : fail_no_capture(err);
 }
@@ -259,7 +262,7 @@ enum xp_status captures_write_one(struct captures *c, struct xp_span id, struct 
 void captures_name(struct captures *c, struct xp_span id, char *text, size_t n)
 {
     pthread_mutex_lock(&c->lock);
-    const struct capture *k = find(c, id);
+    const struct capture *k = capture_find(c, id);
     size_t at = (size_t)snprintf(text, n, "%s into %s", k ? k->id : "", k ? k->run : "");
     for (size_t i = 0; k && i < k->n && at < n; i++)
         at += (size_t)snprintf(text + at, n - at, "%s%s", i ? ", " : ": ",
@@ -270,7 +273,7 @@ void captures_name(struct captures *c, struct xp_span id, char *text, size_t n)
 enum xp_status captures_end(struct captures *c, struct xp_span id, bool drop, struct xp_error *err)
 {
     pthread_mutex_lock(&c->lock);
-    struct capture *k = find(c, id);
+    struct capture *k = capture_find(c, id);
     if (k && k->phase != PHASE_DONE) {
         k->end = true;
         k->drop |= drop;
@@ -409,11 +412,11 @@ static enum xp_status check_folder(struct captures *c, const struct capture *k,
     return status;
 }
 
-/* Locked. */
-static bool run_is_taken(const struct captures *c, const struct capture *k)
+/* Locked. over: by one that is over, too. */
+static bool run_is_taken(const struct captures *c, const struct capture *k, bool over)
 {
     for (const struct capture *o = c->first; o; o = o->next)
-        if (o->phase != PHASE_DONE && !strcmp(o->run, k->run))
+        if ((over || o->phase != PHASE_DONE) && !strcmp(o->run, k->run))
             return true;
     return false;
 }
@@ -429,7 +432,7 @@ static enum xp_status choose_run(struct captures *c, struct capture *k, const ch
     for (int i = 0; i < NAMES_MAX && status == XP_CONFLICT; i++) {
         name_by_time(k->run, i);
         pthread_mutex_lock(&c->lock);
-        bool taken = run_is_taken(c, k);
+        bool taken = run_is_taken(c, k, true); /* what began apart is not put together */
         pthread_mutex_unlock(&c->lock);
         status = taken ? xp_fail(err, XP_CONFLICT, 0, "too many captures began this second")
                        : check_folder(c, k, err);
@@ -463,7 +466,7 @@ static enum xp_status admit(struct captures *c, const struct capture *k, struct 
     if (c->running >= CAPTURES_AT_ONCE)
         return xp_fail(err, XP_BUSY, 0, "%d captures run already, no more are made at once",
                        CAPTURES_AT_ONCE);
-    if (run_is_taken(c, k))
+    if (run_is_taken(c, k, false))
         return xp_fail(err, XP_CONFLICT, 0,
                        "a capture into run \"%.80s\" is under way: choose another name", k->run);
     for (size_t i = 0; i < k->n; i++)
@@ -486,11 +489,12 @@ static void forget_one(struct captures *c)
     capture_free(k);
 }
 
-/* The capture moves, and begins; after an error it is gone. */
+/* *taken: it has not begun as another one has begun into a run of that name. */
 static enum xp_status begin(struct captures *c, struct capture *k, char id[CAPTURE_ID_N + 1],
-                            struct xp_error *err)
+                            bool *taken, struct xp_error *err)
 {
     pthread_mutex_lock(&c->lock);
+    *taken = run_is_taken(c, k, false);
     enum xp_status status = admit(c, k, err);
     k->began_ms = xp_wall_ms();
     k->ends_ms = k->began_ms + k->delay_ms + k->duration_ms;
@@ -506,6 +510,23 @@ static enum xp_status begin(struct captures *c, struct capture *k, char id[CAPTU
         captures_tell(c);
     }
     pthread_mutex_unlock(&c->lock);
+    return status;
+}
+
+/* The capture moves, and begins; after an error it is gone. The look at the folder takes time, in
+ * which another one may take the name: one that nobody has wished for is chosen again. */
+static enum xp_status begin_into(struct captures *c, struct capture *k, const char *run,
+                                 char id[CAPTURE_ID_N + 1], struct xp_error *err)
+{
+    enum xp_status status;
+    bool taken;
+    int tries = 0;
+    do {
+        taken = false;
+        status = choose_run(c, k, run, err);
+        if (status == XP_OK)
+            status = begin(c, k, id, &taken, err);
+    } while (status == XP_CONFLICT && taken && !run && ++tries < NAMES_MAX);
     if (status != XP_OK)
         capture_free(k);
     return status;
@@ -524,9 +545,7 @@ enum xp_status captures_begin(struct captures *c, const struct capture_wish *wis
         pthread_mutex_unlock(&c->lock);
     }
     if (status == XP_OK)
-        status = choose_run(c, k, wish->run, err);
-    if (status == XP_OK)
-        return begin(c, k, id, err);
+        return begin_into(c, k, wish->run, id, err);
     capture_free(k);
     return status;
 }
@@ -587,9 +606,7 @@ enum xp_status captures_snapshot(struct captures *c, const struct capture_wish *
         return XP_OK;
     }
     if (status == XP_OK)
-        status = choose_run(c, k, wish->run, err);
-    if (status == XP_OK)
-        return begin(c, k, id, err);
+        return begin_into(c, k, wish->run, id, err);
     capture_free(k);
     return status;
 }

@@ -22,7 +22,8 @@
  * Limits     CAPTURE_TARGETS_MAX targets, CAPTURES_AT_ONCE captures at once, CAPTURES_KEPT known.
  *            What a target sends is held in two buffers of 128 KiB at most.
  * State      Lives in this process. Files of an unfinished capture have no names and are gone with
- *            it, whatever ends it.
+ *            it, whatever ends it. Where the file system knows no such files (O_TMPFILE) they have
+ *            names that no list shows, and what a process leaves that is killed lies there.
  */
 #ifndef SERVER_CAPTURE_CAPTURE_H
 #define SERVER_CAPTURE_CAPTURE_H
@@ -90,12 +91,18 @@ void captures_name(struct captures *c, struct xp_span id, char *text, size_t n);
 /* Ends it early; what was recorded is kept unless drop. Of one that is over: nothing. */
 enum xp_status captures_end(struct captures *c, struct xp_span id, bool drop, struct xp_error *err);
 
-/* Starts or stops continuous profiling of targets; done is called from another thread, or within
- * when it fails, with the answer's JSON. Only targets and n, levels.device and by of the wish
- * count. */
+/* Called from another thread, where continuous profiling was changed: each for every target (why
+ * NULL: it has done so), then done with the answer's JSON. Of what is refused, neither is. */
+struct captures_heard {
+    void (*each)(void *ctx, bool on, const char *target, const char *why);
+    void (*done)(void *ctx, struct xp_buf *json);
+    void *ctx;
+};
+
+/* Starts or stops continuous profiling of targets. Only targets and n, levels.device and by of the
+ * wish count. */
 enum xp_status captures_continuous(struct captures *c, const struct capture_wish *wish, bool on,
-                                   void (*done)(void *ctx, struct xp_buf *json), void *ctx,
-                                   struct xp_error *err);
+                                   const struct captures_heard *heard, struct xp_error *err);
 
 struct captures_stats {
     uint64_t captures[OUTCOME_COUNT], targets[OUTCOME_COUNT];

@@ -107,6 +107,9 @@ void captures_thread_over(struct captures *c);
 /* Waits for wake, locked, until a time of xp_now_ns. */
 void captures_wait(struct captures *c, pthread_cond_t *wake, uint64_t until_ns);
 
+/* Locked; NULL: it is not known (any more). */
+struct capture *capture_find(const struct captures *c, struct xp_span id);
+
 void session_over(struct session *s);
 void session_say(struct session *s, const char *message);
 
@@ -145,7 +148,8 @@ enum xp_status pull_finish(struct pull *p, const char *key, struct xp_error *err
 
 /* --- JSON, locked --- */
 
-void capture_write(const struct capture *k, struct xp_json *j);
+/* whole: messages are not cut. */
+void capture_write(const struct capture *k, bool whole, struct xp_json *j);
 void captures_write_continuous(const struct captures *c, struct xp_json *j);
 
 #endif

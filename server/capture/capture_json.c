@@ -1,5 +1,10 @@
 #include "server/capture/capture_int.h"
 
+#include <stdio.h>
+
+#define MESSAGE_CUT 120
+#define ELLIPSIS "\xe2\x80\xa6"
+
 static const char *const phases[] = {"waiting", "capturing", "collecting", "done"};
 
 static void key_text(struct xp_json *j, const char *key, const char *text)
@@ -16,9 +21,25 @@ static void key_outcome(struct xp_json *j, enum outcome o)
     key_text(j, "outcome", o == OUTCOME_NONE ? NULL : outcome_text(o));
 }
 
-static void write_target(const struct captures *c, const struct capture_target *t,
+/* Of the list, which has up to 25,600: its beginning, and a sign that there is more. */
+static void write_cut(struct xp_json *j, const char *text)
+{
+    char cut[MESSAGE_CUT + sizeof ELLIPSIS];
+    size_t n = MESSAGE_CUT;
+    if (strnlen(text, n + 1) <= n) {
+        xp_json_str(j, text);
+        return;
+    }
+    while (n && ((uint8_t)text[n] & 0xc0) == 0x80) /* not inside of a character */
+        n--;
+    snprintf(cut, sizeof cut, "%.*s" ELLIPSIS, (int)n, text);
+    xp_json_str(j, cut);
+}
+
+static void write_target(const struct captures *c, const struct capture_target *t, bool whole,
                          struct xp_json *j)
 {
+    const char *message = t->message ? t->message : "";
     xp_json_obj(j);
     key_text(j, "target", c->targets[t->target].name);
     key_text(j, "phase", phases[t->phase]);
@@ -28,7 +49,11 @@ static void write_target(const struct captures *c, const struct capture_target *
         xp_json_i64(j, t->grpc_status);
     else
         xp_json_null(j);
-    key_text(j, "message", t->message ? t->message : "");
+    xp_json_key(j, "message");
+    if (whole)
+        xp_json_str(j, message);
+    else
+        write_cut(j, message);
     key_text(j, "hint", t->hint);
     xp_json_key(j, "bytes");
     if (t->has_bytes)
@@ -57,7 +82,7 @@ static void write_options(const struct capture *k, struct xp_json *j)
     xp_json_obj_end(j);
 }
 
-void capture_write(const struct capture *k, struct xp_json *j)
+void capture_write(const struct capture *k, bool whole, struct xp_json *j)
 {
     xp_json_obj(j);
     key_text(j, "id", k->id);
@@ -86,7 +111,7 @@ void capture_write(const struct capture *k, struct xp_json *j)
     xp_json_key(j, "targets");
     xp_json_arr(j);
     for (size_t i = 0; i < k->n; i++)
-        write_target(k->c, &k->targets[i], j);
+        write_target(k->c, &k->targets[i], whole, j);
     xp_json_arr_end(j);
     xp_json_obj_end(j);
 }
@@ -140,9 +165,22 @@ static void write_targets(const struct captures *c, struct xp_json *j)
     xp_json_arr_end(j);
 }
 
+/* Locked. */
+static size_t list_ids(const struct captures *c, char ids[][CAPTURE_ID_N + 1], size_t most)
+{
+    size_t n = 0;
+    for (const struct capture *k = c->first; k && n < most; k = k->next)
+        memcpy(ids[n++], k->id, sizeof k->id);
+    return n;
+}
+
+/* The lock is let go between captures, so that none of those under way waits for the whole list:
+ * each is of one moment, and one that is forgotten meanwhile is not told. */
 void captures_write(struct captures *c, struct xp_json *j)
 {
+    char ids[CAPTURES_KEPT][CAPTURE_ID_N + 1];
     pthread_mutex_lock(&c->lock);
+    size_t n = list_ids(c, ids, CAPTURES_KEPT);
     xp_json_obj(j);
     xp_json_key_bool(j, "enabled", true);
     xp_json_key(j, "reason");
@@ -153,11 +191,16 @@ void captures_write(struct captures *c, struct xp_json *j)
     write_targets(c, j);
     xp_json_key(j, "continuous");
     captures_write_continuous(c, j);
+    pthread_mutex_unlock(&c->lock);
     xp_json_key(j, "captures");
     xp_json_arr(j);
-    for (const struct capture *k = c->first; k; k = k->next)
-        capture_write(k, j);
+    for (size_t i = 0; i < n; i++) {
+        pthread_mutex_lock(&c->lock);
+        const struct capture *k = capture_find(c, xp_span_str(ids[i]));
+        if (k)
+            capture_write(k, false, j);
+        pthread_mutex_unlock(&c->lock);
+    }
     xp_json_arr_end(j);
     xp_json_obj_end(j);
-    pthread_mutex_unlock(&c->lock);
 }

@@ -29,8 +29,7 @@ struct change {
     struct step *v;
     size_t n, under_way;
     pthread_cond_t wake;
-    void (*done)(void *ctx, struct xp_buf *json);
-    void *ctx;
+    struct captures_heard heard;
 };
 
 void session_over(struct session *s)
@@ -156,6 +155,17 @@ static void change_free(struct change *ch)
     free(ch);
 }
 
+/* Not locked: nobody else has the change. */
+static void tell_each(const struct change *ch)
+{
+    for (size_t i = 0; i < ch->n; i++) {
+        const struct step *s = &ch->v[i];
+        bool good = s->verdict.outcome == OUTCOME_SUCCEEDED;
+        ch->heard.each(ch->heard.ctx, ch->on, ch->c->targets[s->target].name,
+                       good ? NULL : s->verdict.message);
+    }
+}
+
 static void *run_change(void *ctx)
 {
     struct change *ch = ctx;
@@ -180,7 +190,8 @@ static void *run_change(void *ctx)
     write_failed(ch, &j);
     xp_json_obj_end(&j);
     pthread_mutex_unlock(&c->lock);
-    ch->done(ch->ctx, &answer);
+    tell_each(ch);
+    ch->heard.done(ch->heard.ctx, &answer);
     change_free(ch);
     pthread_mutex_lock(&c->lock);
     captures_thread_over(c);
@@ -210,12 +221,11 @@ static enum xp_status add_step(struct change *ch, const char *name, struct xp_er
 }
 
 enum xp_status captures_continuous(struct captures *c, const struct capture_wish *wish, bool on,
-                                   void (*done)(void *ctx, struct xp_buf *json), void *ctx,
-                                   struct xp_error *err)
+                                   const struct captures_heard *heard, struct xp_error *err)
 {
     struct change *ch = calloc(1, sizeof *ch);
     XP_ASSERT(ch);
-    *ch = (struct change){.c = c, .on = on, .levels = wish->levels, .done = done, .ctx = ctx};
+    *ch = (struct change){.c = c, .on = on, .levels = wish->levels, .heard = *heard};
     ch->by = wish->by ? strdup(wish->by) : NULL;
     ch->v = calloc(wish->n + 1, sizeof *ch->v);
     XP_ASSERT(ch->v && pthread_cond_init(&ch->wake, NULL) == 0);

@@ -57,6 +57,13 @@ static struct captures *captures_of(struct ask *ask, const char *what)
 static void answer_json(struct ask *ask, int status, struct xp_buf *body)
 {
     struct http_answer a;
+    struct xp_error err = {0};
+    if (body->failed) { /* never a part of it */
+        xp_buf_fini(body);
+        xp_fail(&err, XP_TOO_LARGE, 0, "the answer is too large: ask for one capture, with id=");
+        ask_problem(ask, &err);
+        return;
+    }
     http_answer_init(&a, status, "application/json");
     http_answer_body(&a, body);
     ask_answer(ask, &a);
@@ -183,13 +190,31 @@ static enum xp_status read_number(const json_t *o, const char *key, int64_t min,
                    (long long)min, (long long)max);
 }
 
+/* A field that is not known is a mistake: it would be left out silently. */
+static enum xp_status check_fields(json_t *o, const char *const *known, struct xp_error *err)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(o, name, value)
+    {
+        size_t i = 0;
+        while (known[i] && strcmp(known[i], name) != 0)
+            i++;
+        if (!known[i])
+            return xp_fail(err, XP_BAD_REQUEST, 0, "\"%.60s\" is no field of this", name);
+    }
+    return XP_OK;
+}
+
 static enum xp_status read_levels(struct body *b, struct xp_error *err)
 {
-    const json_t *levels = json_object_get(b->o, "levels");
+    static const char *const known[] = {"host", "device", "python", NULL};
+    json_t *levels = json_object_get(b->o, "levels");
     int64_t host, device, python;
     if (levels && !json_is_object(levels))
         return xp_fail(err, XP_BAD_REQUEST, 0,
                        "levels is {\"host\":0..3,\"device\":0..1,\"python\":0..1}");
+    XP_TRY(check_fields(levels, known, err));
     XP_TRY(read_number(levels, "host", 0, HOST_MAX, 2, &host, err));
     XP_TRY(read_number(levels, "device", 0, 1, 1, &device, err));
     XP_TRY(read_number(levels, "python", 0, 1, 0, &python, err));
@@ -256,29 +281,12 @@ static enum xp_status read_body(struct ask *ask, struct body *b, struct xp_error
                    "{\"targets\":[\"worker-0\"],\"duration_ms\":2000}");
 }
 
-/* A field that is not known is a mistake: it would be left out silently. */
-static enum xp_status check_fields(const struct body *b, const char *const *known,
-                                   struct xp_error *err)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach(b->o, name, value)
-    {
-        size_t i = 0;
-        while (known[i] && strcmp(known[i], name) != 0)
-            i++;
-        if (!known[i])
-            return xp_fail(err, XP_BAD_REQUEST, 0, "\"%.60s\" is no field of this", name);
-    }
-    return XP_OK;
-}
-
 static enum xp_status read_wish(struct body *b, struct xp_error *err)
 {
     static const char *const known[] = {"targets", "run",     "duration_ms", "delay_ms",
                                         "levels",  "options", NULL};
     int64_t duration, delay;
-    XP_TRY(check_fields(b, known, err));
+    XP_TRY(check_fields(b->o, known, err));
     XP_TRY(read_names(b, false, err));
     XP_TRY(read_run(b, err));
     XP_TRY(read_number(b->o, "duration_ms", CAPTURE_MS_MIN, CAPTURE_MS_MAX, DURATION_MS, &duration,
@@ -334,7 +342,7 @@ void api_captures_snapshot(struct ask *ask)
         return;
     enum xp_status status = read_body(ask, &b, &err);
     if (status == XP_OK)
-        status = check_fields(&b, known, &err);
+        status = check_fields(b.o, known, &err);
     if (status == XP_OK)
         status = read_names(&b, true, &err);
     if (status == XP_OK)
@@ -356,16 +364,31 @@ void api_captures_end(struct ask *ask)
     if (!c)
         return;
     bool drop = xp_span_eq(ask_arg(ask, "drop"), XP_SPAN_LIT("1"));
+    const char *what = drop ? "capture_dropped" : "capture_ended";
     if (captures_end(c, arg, drop, &err) != XP_OK) {
+        tell(ask, what, "failed", err.text);
         ask_problem(ask, &err);
         return;
     }
     snprintf(id, sizeof id, "%.*s", (int)arg.n, (const char *)arg.p);
-    tell_capture(ask, drop ? "capture_dropped" : "capture_ended", arg);
+    tell_capture(ask, what, arg);
     answer_one(ask, 202, xp_span_str(id));
 }
 
 /* --- POST captures/continuous --- */
+
+static const char *word_of(bool on)
+{
+    return on ? "continuous_started" : "continuous_stopped";
+}
+
+/* Of each target, before the answer. */
+static void on_change(void *ctx, bool on, const char *target, const char *why)
+{
+    char detail[DETAIL_MAX];
+    snprintf(detail, sizeof detail, "%s%s%s", target, why ? ": " : "", why ? why : "");
+    tell(ctx, word_of(on), why ? "failed" : "ok", detail);
+}
 
 static void on_changed(void *ctx, struct xp_buf *json)
 {
@@ -378,13 +401,14 @@ void api_captures_continuous(struct ask *ask)
     struct captures *c = captures_of(ask, "continuous");
     struct xp_error err = {0};
     struct body b;
-    bool on = false;
+    const struct captures_heard heard = {on_change, on_changed, ask};
+    const char *what = "continuous";
 
     if (!c)
         return;
     enum xp_status status = read_body(ask, &b, &err);
     if (status == XP_OK)
-        status = check_fields(&b, known, &err);
+        status = check_fields(b.o, known, &err);
     if (status == XP_OK)
         status = read_names(&b, false, &err);
     if (status == XP_OK)
@@ -392,12 +416,13 @@ void api_captures_continuous(struct ask *ask)
     if (status == XP_OK && !json_is_boolean(json_object_get(b.o, "on")))
         status = xp_fail(&err, XP_BAD_REQUEST, 0, "on is true to start it and false to stop it");
     if (status == XP_OK) {
-        on = json_is_true(json_object_get(b.o, "on"));
-        for (size_t i = 0; i < b.wish.n; i++)
-            tell(ask, on ? "continuous_started" : "continuous_stopped", "ok", b.names[i]);
-        status = captures_continuous(c, &b.wish, on, on_changed, ask, &err);
+        bool on = json_is_true(json_object_get(b.o, "on"));
+        what = word_of(on);
+        status = captures_continuous(c, &b.wish, on, &heard, &err);
     }
     json_decref(b.o);
-    if (status != XP_OK)
-        ask_problem(ask, &err); /* else the ask is, or was, somebody else's */
+    if (status != XP_OK) { /* else the ask is, or was, somebody else's */
+        tell(ask, what, "failed", err.text);
+        ask_problem(ask, &err);
+    }
 }
