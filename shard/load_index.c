@@ -12,6 +12,9 @@
  * profile began. */
 #define EARLY_PLANE 65536
 
+/* An entry of metadata of records that are joined; the largest are programs. */
+#define RECORD_PIECE_MAX ((size_t)1 << 30)
+
 /* --- opening and the index --- */
 
 static enum xp_status on_inflated(void *ctx, struct xp_span bytes, struct xp_error *err)
@@ -46,13 +49,23 @@ static enum xp_status on_joined(void *ctx, struct xp_span bytes, struct xp_error
     return xspace_indexer_push(l->indexer, at, bytes, err);
 }
 
+/* Four such pieces stay within what is left of the memory for profiles. */
+static size_t piece_of(const struct xp_budget *b)
+{
+    uint64_t used = b ? atomic_load_explicit(&b->used, memory_order_relaxed) : 0;
+    if (!b || !b->limit)
+        return RECORD_PIECE_MAX;
+    uint64_t left = b->limit > used ? (b->limit - used) / 8 : 0;
+    return left < RECORD_PIECE_MAX ? (size_t)left : RECORD_PIECE_MAX;
+}
+
 static enum xp_status on_records(void *ctx, struct xp_span all, const struct xp_records_out *out,
                                  struct xp_error *err)
 {
     const struct load *l = ctx;
     const struct xspace_merge_out to = {out->ctx, out->add, out->set};
     struct xp_arena *scratch = xp_arena_new(l->budget);
-    enum xp_status st = scratch ? xspace_merge(all, scratch, &to, err)
+    enum xp_status st = scratch ? xspace_merge(all, scratch, piece_of(l->budget), &to, err)
                                 : xp_fail(err, XP_BUSY, 0, "no memory is left to join records");
     xp_arena_free(scratch);
     return st;

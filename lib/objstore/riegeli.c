@@ -12,6 +12,7 @@
 #define USABLE (BLOCK - BLOCK_HEADER)
 #define CHUNK_HEADER 40
 #define OUT_BYTES (256u << 10)
+#define WINDOW_LOG_MAX 25 /* of Zstandard; writers of records use 23 or less */
 /* No offset is beyond: sums of a few do not wrap. */
 #define FILE_MAX (UINT64_C(1) << 60)
 
@@ -262,7 +263,7 @@ static enum xp_status pour_zstd(struct opened *o, struct xp_error *err)
     ZSTD_DStream *d = ZSTD_createDStream();
     uint8_t *out = malloc(OUT_BYTES);
     size_t r = 1;
-    if (!d || !out)
+    if (!d || !out || ZSTD_isError(ZSTD_DCtx_setParameter(d, ZSTD_d_windowLogMax, WINDOW_LOG_MAX)))
         status = xp_fail(err, XP_BUSY, 0, "out of memory");
     while (status == XP_OK && !o->bad && r != 0) {
         struct xp_span s;

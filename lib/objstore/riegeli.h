@@ -13,7 +13,8 @@
  *            the file (status XP_OK: the file is sound); the status returned is XP_OK all the same.
  * Errors     What a callback or the reader returned; XP_TOO_LARGE when there are more than max_size
  *            bytes.
- * Memory     A block, and what the decompressor needs (Brotli: at most 16 MiB of window).
+ * Memory     A block, and what the decompressor needs (Brotli: at most 16 MiB of
+ *            window, Zstandard 32 MiB).
  * Source     google/riegeli, doc/riegeli_records_file_format.md.
  */
 #ifndef XP_OBJSTORE_RIEGELI_H

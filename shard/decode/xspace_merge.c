@@ -6,7 +6,7 @@
 /* Fields by number: XSpace, XPlane, XLine, XEvent, XStat, metadata and entries of maps. */
 enum { SPACE_PLANE = 1, SPACE_HOSTNAME = 4 };
 enum { PLANE_NAME = 2, PLANE_LINE, PLANE_EVENT_METADATA, PLANE_STAT_METADATA, PLANE_STAT };
-enum { LINE_ID = 1, LINE_TIMESTAMP = 3, LINE_EVENT = 4, LINE_DURATION = 9 };
+enum { LINE_ID = 1, LINE_NAME = 2, LINE_TIMESTAMP = 3, LINE_EVENT = 4, LINE_DURATION = 9 };
 enum { EVENT_METADATA_ID = 1, EVENT_OFFSET = 2, EVENT_STAT = 4, EVENT_OCCURRENCES = 5 };
 enum { STAT_METADATA_ID = 1, STAT_REF = 7 };
 enum { META_ID = 1, META_NAME = 2, META_STAT = 5, META_CHILD = 6 };
@@ -17,7 +17,6 @@ enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
 /* A length that is filled in later takes all the bytes that one may have. */
 #define HOLE (1 + XP_VARINT_MAX)
 #define FLUSH (256u << 10)
-#define PIECE_MAX (2u << 30)
 
 /* Ids of one plane's metadata, and what they are called in the joined one. */
 struct ids {
@@ -51,7 +50,8 @@ struct line_part {
 
 struct line {
     struct line_part *first, **end;
-    int64_t timestamp_ns;
+    bool dated;                      /* a part has events */
+    int64_t timestamp_ns, latest_ns; /* of parts that have, else of the first */
     uint64_t duration_ps;
 };
 
@@ -69,6 +69,7 @@ struct merging {
     uint64_t at; /* where what is in buf goes */
     struct xp_buf buf, one, two;
     struct names stats, events;
+    size_t piece_max;
     struct xp_strpool line_ids, plane_stats;
     struct line *lines; /* by place in line_ids */
     uint32_t lines_cap;
@@ -277,7 +278,7 @@ static enum xp_status join_stat(struct merging *m, struct source *s, struct xp_s
         return no_memory(m->err);
     if (fresh) {
         struct xp_buf rest;
-        xp_buf_init(&rest, PIECE_MAX);
+        xp_buf_init(&rest, m->piece_max);
         stat_rest(&rest, value);
         put_entry(m, PLANE_STAT_METADATA, id, xp_buf_all(&rest));
         m->buf.failed = m->buf.failed || rest.failed;
@@ -380,22 +381,67 @@ static enum xp_status join_metadata(struct merging *m, struct source *s, struct 
 
 /* --- lines --- */
 
+static bool has_events(struct xp_span line)
+{
+    struct xp_pb r = xp_pb_open(line);
+    struct xp_pb_field f;
+    while (xp_pb_next(&r, &f))
+        if (f.num == LINE_EVENT && f.type == XP_PB_LEN)
+            return true;
+    return false;
+}
+
+/* Whether events of lines that begin then can count from one moment. */
+static bool may_be_one(int64_t a_ns, int64_t b_ns)
+{
+    int64_t ps;
+    return !__builtin_sub_overflow(a_ns, b_ns, &ps) && !__builtin_mul_overflow(ps, 1000, &ps);
+}
+
+/* The line of that id and name, whose times can be one; a new one if there is none. */
+static struct line *line_of(struct merging *m, struct xp_span body, int64_t timestamp_ns,
+                            bool dated, bool *new)
+{
+    uint64_t id = number_of(body, LINE_ID);
+    struct xp_buf *key = &m->one;
+    key->n = 0;
+    xp_buf_add(key, &id, sizeof id);
+    xp_buf_span(key, bytes_of(body, LINE_NAME));
+    for (;;) {
+        uint32_t before = m->line_ids.n, i = xp_strpool_add(&m->line_ids, xp_buf_all(key));
+        if (key->failed || i == XP_STRPOOL_FULL ||
+            !have_room(m->scratch, (void **)&m->lines, &m->lines_cap, i + 1, sizeof *m->lines))
+            return NULL;
+        *new = i >= before;
+        struct line *l = &m->lines[i];
+        if (*new || !dated || !l->dated ||
+            (may_be_one(timestamp_ns, l->timestamp_ns) && may_be_one(l->latest_ns, timestamp_ns)))
+            return l;
+        xp_buf_add(key, &timestamp_ns, sizeof timestamp_ns); /* it stays apart */
+    }
+}
+
+/* A part without events says nothing of when the line began. */
 static enum xp_status gather_line(struct merging *m, const struct source *s, struct xp_span body)
 {
-    uint64_t id = number_of(body, LINE_ID), duration = number_of(body, LINE_DURATION);
+    uint64_t duration = number_of(body, LINE_DURATION);
     int64_t timestamp = (int64_t)number_of(body, LINE_TIMESTAMP);
-    uint32_t before = m->line_ids.n, i = xp_strpool_add(&m->line_ids, id_span(&id));
+    bool new, dated = has_events(body);
     struct line_part *part = xp_bump_alloc(&m->bump, sizeof *part, 8);
-    if (!part || i == XP_STRPOOL_FULL ||
-        !have_room(m->scratch, (void **)&m->lines, &m->lines_cap, i + 1, sizeof *m->lines))
+    struct line *l = part ? line_of(m, body, timestamp, dated, &new) : NULL;
+    if (!l)
         return no_memory(m->err);
-    struct line *l = &m->lines[i];
-    if (i >= before)
-        *l = (struct line){.timestamp_ns = timestamp};
+    if (new)
+        *l = (struct line){.timestamp_ns = timestamp, .latest_ns = timestamp};
     *part = (struct line_part){s, body, timestamp, NULL};
     *(l->end ? l->end : &l->first) = part;
     l->end = &part->next;
-    l->timestamp_ns = timestamp < l->timestamp_ns ? timestamp : l->timestamp_ns;
+    if (dated) {
+        bool first = !l->dated;
+        l->timestamp_ns = first || timestamp < l->timestamp_ns ? timestamp : l->timestamp_ns;
+        l->latest_ns = first || timestamp > l->latest_ns ? timestamp : l->latest_ns;
+        l->dated = true;
+    }
     l->duration_ps = duration > l->duration_ps ? duration : l->duration_ps;
     return XP_OK;
 }
@@ -433,10 +479,8 @@ static enum xp_status put_events(struct merging *m, const struct line *l,
     struct xp_pb r = xp_pb_open(part->body);
     struct xp_pb_field f;
     const struct source *s = part->source;
-    int64_t shift_ps;
-    if (__builtin_sub_overflow(part->timestamp_ns, l->timestamp_ns, &shift_ps) ||
-        __builtin_mul_overflow(shift_ps, 1000, &shift_ps))
-        return xp_fail(m->err, XP_CORRUPT, 0, "records: times of a line are too far apart");
+    /* Of a part without events it means nothing, and may wrap. */
+    uint64_t shift_ps = ((uint64_t)part->timestamp_ns - (uint64_t)l->timestamp_ns) * 1000;
     bool as_is = shift_ps == 0 && s->stats.same && s->events.same;
     for (const uint8_t *p = r.p; xp_pb_next(&r, &f); p = r.p) {
         if (f.num != LINE_EVENT || f.type != XP_PB_LEN)
@@ -444,7 +488,7 @@ static enum xp_status put_events(struct merging *m, const struct line *l,
         if (as_is)
             xp_buf_add(&m->buf, p, (size_t)(r.p - p));
         else
-            put_event(m, s, f.bytes, (uint64_t)shift_ps);
+            put_event(m, s, f.bytes, shift_ps);
         XP_TRY(maybe_flush(m));
     }
     return r.bad ? corrupt(m) : XP_OK;
@@ -494,7 +538,7 @@ static enum xp_status join_sources(struct merging *m, struct source *first)
 {
     struct xp_buf rest;
     enum xp_status status = XP_OK;
-    xp_buf_init(&rest, PIECE_MAX);
+    xp_buf_init(&rest, m->piece_max);
     for (struct source *s = first; s && status == XP_OK; s = s->next)
         status = join_metadata(m, s, &rest);
     xp_buf_fini(&rest);
@@ -596,19 +640,20 @@ static enum xp_status see_all(struct found *w, struct xp_span xspace, struct xp_
     return XP_OK; /* what is malformed is left to the decoder */
 }
 
-enum xp_status xspace_merge(struct xp_span xspace, struct xp_arena *scratch,
+enum xp_status xspace_merge(struct xp_span xspace, struct xp_arena *scratch, size_t piece_max,
                             const struct xspace_merge_out *out, struct xp_error *err)
 {
-    struct merging m = {.scratch = scratch, .out = out, .err = err, .at = xspace.n};
+    struct merging m = {
+        .scratch = scratch, .out = out, .err = err, .at = xspace.n, .piece_max = piece_max};
     struct found w = {.end = &w.planes};
     enum xp_status status = XP_OK;
     xp_bump_init(&m.bump, scratch);
     if (!xp_strpool_init(&w.said, scratch) || !xp_strpool_init(&w.names, scratch))
         return no_memory(err);
     XP_TRY(see_all(&w, xspace, &m.bump, out, err));
-    xp_buf_init(&m.buf, PIECE_MAX);
-    xp_buf_init(&m.one, PIECE_MAX);
-    xp_buf_init(&m.two, PIECE_MAX);
+    xp_buf_init(&m.buf, piece_max);
+    xp_buf_init(&m.one, piece_max);
+    xp_buf_init(&m.two, piece_max);
     for (const struct plane *p = w.planes; p && status == XP_OK; p = p->next)
         if (p->more)
             status = join_planes(&m, p);

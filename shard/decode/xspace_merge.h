@@ -7,13 +7,17 @@
  *
  * Planes     Metadata of a later plane that is already there (stats: by name; events: by all that
  *            is said but the id) is taken for the same; else it keeps its id, or gets a free one
- *            when another has that. Ids in events and stats follow. Lines of one id become one, its
- *            times count from the earliest. Of plane stats the first holds.
+ *            when another has that. Ids in events and stats follow. Lines of one id and name become
+ * one, its times count from the earliest part with events; one that is more than a hundred days
+ *            away from that stays apart. Of plane stats the first holds.
  *            The joined plane is added at the end; those that it is made of become fields that
  *            readers step over (number 15), in place.
- * Threads    None. Memory  scratch, as much as the metadata of planes that are joined.
+ * Threads    None.
+ * Memory     scratch, as much as the metadata of planes that are joined; besides, up to four
+ *            buffers of at most piece_max bytes, each for one entry of metadata or one event.
  * Errors     XP_CORRUPT when a plane that is to be joined is malformed, XP_BUSY when scratch is
- *            spent, what `add` and `set` returned; what was written then is of no use.
+ *            spent or an entry is larger than piece_max, what `add` and `set` returned; what was
+ * written then is of no use.
  */
 #ifndef XSPACE_MERGE_H
 #define XSPACE_MERGE_H
@@ -30,7 +34,7 @@ struct xspace_merge_out {
 };
 
 /* xspace stays readable, and what is set may show in it. */
-enum xp_status xspace_merge(struct xp_span xspace, struct xp_arena *scratch,
+enum xp_status xspace_merge(struct xp_span xspace, struct xp_arena *scratch, size_t piece_max,
                             const struct xspace_merge_out *out, struct xp_error *err);
 
 #endif

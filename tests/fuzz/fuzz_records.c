@@ -65,8 +65,9 @@ static void join(struct xp_span xspace)
     size_t before = fields_of(xspace);
     xp_buf_init(&h.all, OUT_MAX);
     xp_buf_span(&h.all, xspace);
-    enum xp_status status = xspace_merge(xspace, scratch, &out, &err);
-    XP_ASSERT(status == XP_OK || status == XP_CORRUPT || status == XP_TOO_LARGE);
+    enum xp_status status = xspace_merge(xspace, scratch, OUT_MAX, &out, &err);
+    XP_ASSERT(status == XP_OK || status == XP_CORRUPT || status == XP_TOO_LARGE ||
+              status == XP_BUSY);
     XP_ASSERT(status == XP_OK || err.text[0]);
     if (status == XP_OK && before)
         XP_ASSERT(fields_of(xp_buf_all(&h.all)) >= before);
