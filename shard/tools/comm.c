@@ -88,6 +88,15 @@ struct comm_cell *comm_cell_of(struct comm *c, uint32_t label, uint8_t kind, int
     return to;
 }
 
+struct comm_cell *comm_cell_find(const struct comm *c, uint32_t label, uint8_t kind, int64_t step)
+{
+    const uint64_t key[] = {label, kind, (uint64_t)step};
+    uint32_t id = xp_strpool_find(&c->cell_keys, xp_span_of(key, sizeof key)), at;
+    return id != XP_STRPOOL_FULL && idmap_get(&c->cell_by, id, &at)
+               ? &VEC(c->cells, struct comm_cell)[at]
+               : NULL;
+}
+
 void comm_sum_add(struct comm_sum *to, const struct comm_sum *from)
 {
     to->count += from->count;

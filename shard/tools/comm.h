@@ -111,6 +111,8 @@ struct comm_channel *comm_channel_of(struct comm *c, uint32_t key);
 struct comm_group *comm_group_of(struct comm *c, uint32_t op, uint64_t program, uint32_t label,
                                  uint8_t kind);
 struct comm_cell *comm_cell_of(struct comm *c, uint32_t label, uint8_t kind, int64_t step);
+/* The same, of those that there are. NULL: none. */
+struct comm_cell *comm_cell_find(const struct comm *c, uint32_t label, uint8_t kind, int64_t step);
 void comm_sum_add(struct comm_sum *to, const struct comm_sum *from);
 
 #endif

@@ -333,14 +333,12 @@ static bool add_group(struct reader *r, struct op *op, const struct comm_sum *on
     comm_sum_add(&g->sum, one);
     if (!step_of(r, begin_ps, &step))
         return true;
-    size_t before = r->c->cells.n;
-    struct comm_cell *cell =
-        before < COMM_CELLS ? comm_cell_of(r->c, op->label, op->kind, step) : NULL;
-    if (!cell && before < COMM_CELLS)
-        return false;
+    bool full = r->c->cells.n >= COMM_CELLS;
+    struct comm_cell *cell = full ? comm_cell_find(r->c, op->label, op->kind, step)
+                                  : comm_cell_of(r->c, op->label, op->kind, step);
     if (!cell) {
-        r->c->cells_left++;
-        return true;
+        r->c->cells_left += full;
+        return full;
     }
     cell->cores += cell->last_core != r->core + 1;
     cell->last_core = r->core + 1;
@@ -354,7 +352,7 @@ static bool is_whole(const struct reader *r, uint64_t at, int64_t begin_ps, int6
 {
     const struct part *p = r->host->part;
     return end_ps >= begin_ps && part_begins(p, at, begin_ps) &&
-           (!p->range || end_ps < p->range->t1_ps);
+           (!p->range || end_ps <= p->range->t1_ps);
 }
 
 static bool ended(struct reader *r, struct op *op, int64_t begin_ps, int64_t end_ps, bool waits,

@@ -185,10 +185,11 @@ struct label {
 static void add_member(struct label *l, int64_t member)
 {
     char one[24];
-    int n =
-        snprintf(one, sizeof one, "%s%lld", l->members ? "," : "", (long long)(l->base + member));
-    l->members++;
-    if (l->full || l->n + (size_t)n + 24 > l->cap) { /* room for what says how many */
+    const char *comma = l->members++ ? "," : "";
+    if (l->full)
+        return;
+    int n = snprintf(one, sizeof one, "%s%lld", comma, (long long)(l->base + member));
+    if (l->n + (size_t)n + 24 > l->cap) { /* room for what says how many */
         l->full = true;
         return;
     }
@@ -263,9 +264,12 @@ static bool read_iota(struct xp_span s, struct iota *v)
     }
     if (take(&s, 'T') && list(&s, '(', ')', v->perm) != v->n)
         return false;
-    for (size_t i = 0; i < v->n; i++)
-        if (v->perm[i] < 0 || v->perm[i] >= (int64_t)v->n)
+    unsigned seen = 0;
+    for (size_t i = 0; i < v->n; i++) {
+        if (v->perm[i] < 0 || v->perm[i] >= (int64_t)v->n || seen & 1u << v->perm[i])
             return false;
+        seen |= 1u << v->perm[i];
+    }
     int64_t wanted;
     return v->n && all > 0 && all <= OP_WORDS_MEMBERS &&
            !__builtin_mul_overflow(v->groups, v->size, &wanted) && wanted == all;
@@ -285,20 +289,30 @@ static int64_t iota_at(const struct iota *v, int64_t place)
     return at;
 }
 
+/* At which place a number of the list stands. */
+static int64_t iota_place(const struct iota *v, int64_t number)
+{
+    int64_t at[DIMENSIONS], place = 0;
+    for (size_t i = v->n; i-- > 0; number /= v->dims[i])
+        at[i] = number % v->dims[i];
+    for (size_t i = 0; i < v->n; i++)
+        place = place * v->dims[v->perm[i]] + at[v->perm[i]];
+    return place;
+}
+
+/* However large the groups are, no more than what the label has room for is looked at: every op of
+ * every core asks. */
 static size_t iota_group(struct xp_span s, int64_t member, int64_t base, char *to, size_t cap)
 {
     struct iota v;
-    if (!read_iota(s, &v))
+    if (!read_iota(s, &v) || member < 0 || member >= v.groups * v.size)
         return 0;
-    for (int64_t i = 0; i < v.groups * v.size; i++) {
-        if (iota_at(&v, i) != member)
-            continue;
-        struct label l = {to, cap, 0, base, 0, false};
-        for (int64_t k = 0; k < v.size; k++)
-            add_member(&l, iota_at(&v, i / v.size * v.size + k));
-        return end_label(&l);
-    }
-    return 0;
+    int64_t first = iota_place(&v, member) / v.size * v.size;
+    struct label l = {to, cap, 0, base, 0, false};
+    for (int64_t k = 0; k < v.size && !l.full; k++)
+        add_member(&l, iota_at(&v, first + k));
+    l.members = v.size;
+    return end_label(&l);
 }
 
 size_t op_words_group(struct xp_span groups, int64_t member, int64_t base, char *to, size_t cap)

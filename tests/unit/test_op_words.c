@@ -94,6 +94,42 @@ static void numbers_of_a_later_slice_go_on_from_those_before(void **state)
     assert_int_equal(op_words_highest(&w), -1);
 }
 
+/* [g,s]<=[a,b]T(1,0) by counting, for every member. */
+static void transposed_groups_are_those_that_counting_finds(void **state)
+{
+    (void)state;
+    struct op_words w =
+        read("%a = f32[] all-reduce(f32[] %x), replica_groups=[4,6]<=[2,3,4]T(2,0,1)");
+    int place = 0, at[24];
+    for (int z = 0; z < 4; z++)
+        for (int x = 0; x < 2; x++)
+            for (int y = 0; y < 3; y++)
+                at[place++] = (x * 3 + y) * 4 + z;
+    for (int i = 0; i < 24; i++) {
+        char to[80], expected[80];
+        const int *g = at + i / 6 * 6;
+        snprintf(expected, sizeof expected, "%d,%d,%d,%d,%d,%d", g[0], g[1], g[2], g[3], g[4],
+                 g[5]);
+        assert_true(op_words_group(w.groups, at[i], 0, to, sizeof to) > 0);
+        assert_string_equal(to, expected);
+    }
+    char to[80];
+    assert_int_equal(op_words_group(w.groups, 24, 0, to, sizeof to), 0);
+    assert_int_equal(op_words_group(w.groups, -1, 0, to, sizeof to), 0);
+}
+
+/* Many of them took seconds when each was counted through. */
+static void the_largest_groups_cost_no_more_than_small_ones(void **state)
+{
+    (void)state;
+    struct op_words w =
+        read("%a = f32[] all-reduce(f32[] %x), replica_groups=[1,65536]<=[256,256]T(1,0)");
+    char to[80];
+    for (int i = 0; i < 20000; i++)
+        assert_true(op_words_group(w.groups, 65535, 0, to, sizeof to) > 0);
+    assert_non_null(strstr(to, "... of 65536"));
+}
+
 static void what_is_no_group_is_none(void **state)
 {
     (void)state;
@@ -107,6 +143,7 @@ static void what_is_no_group_is_none(void **state)
                                       "[2,4]<=[7]",
                                       "[2,4]<=[8]T(0,1)",
                                       "[2,4]<=[2,4]T(0,9)",
+                                      "[2,4]<=[2,4]T(1,1)",
                                       "[0,0]<=[0]",
                                       "[4294967296,4294967296]<=[4294967296,4294967296]",
                                       "[9999999999999999999,1]<=[1]",
@@ -138,6 +175,8 @@ int main(void)
         cmocka_unit_test(groups_are_found_by_their_members),
         cmocka_unit_test(long_groups_say_how_many_there_are),
         cmocka_unit_test(numbers_of_a_later_slice_go_on_from_those_before),
+        cmocka_unit_test(transposed_groups_are_those_that_counting_finds),
+        cmocka_unit_test(the_largest_groups_cost_no_more_than_small_ones),
         cmocka_unit_test(what_is_no_group_is_none),
         cmocka_unit_test(texts_that_are_no_instruction_tell_nothing),
     };
