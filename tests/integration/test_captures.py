@@ -148,6 +148,14 @@ def message(payload):
     return b'\0' + len(payload).to_bytes(4, 'big') + payload
 
 
+class Again(RawTarget):
+    """Refuses the first attempt, but not without bytes of a profile."""
+
+    def answer(self, peer, stream):
+        self.data, self.status = (message(response(xspace(500))), b'6') if self.calls == 1 else (message(response(xspace(7))), b'0')
+        super().answer(peer, stream)
+
+
 @pytest.fixture(scope='module')
 def workload():
     p = subprocess.Popen([sys.executable, os.path.join(HERE, 'jax_target.py')], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -180,6 +188,8 @@ def server(tmp_path_factory, workload):
         'zero': FakeTarget(writes(place, b'')),
         'liar': FakeTarget(lambda *_: b''),
         'wrong': FakeTarget(abort(grpc.StatusCode.PERMISSION_DENIED, 'no\nway \x1b[31m<b>')),
+        'wordy': FakeTarget(abort(grpc.StatusCode.INTERNAL, 'x' + '\u00e9' * 150)),
+        'again': Again(),
         'junk': FakeTarget(lambda *_: response(b'{"no": "profile"}')),
         'heavy': FakeTarget(grows(60_000, 1_000_000)),
         'held': FakeTarget(Held()),
@@ -203,7 +213,7 @@ def server(tmp_path_factory, workload):
     for f in fakes.values():
         f.stop()
     hole.close()
-    assert not [f for f in files(root) if not f.endswith('.xplane.pb')], 'something was left behind'
+    assert not [f for f in files(root) if not f.endswith('.xplane.pb') or '.probe' in f], 'something was left behind'
 
 
 # --- a real workload ---
@@ -265,7 +275,8 @@ def test_continuous_profiling_of_a_real_workload(server, workload):
 # --- what may go wrong ---
 
 EXPECTED = {
-    'good': ('SUCCEEDED', ''), 'old': ('SUCCEEDED', ''), 'busy': ('SUCCEEDED', ''),
+    'good': ('SUCCEEDED', ''), 'old': ('SUCCEEDED', ''), 'busy': ('SUCCEEDED', ''), 'again': ('SUCCEEDED', ''),
+    'wordy': ('FAILED', '\u00e9' * 150),
     'empty': ('EMPTY', 'nothing happened'), 'zero': ('TOO_LARGE', '2 GiB'), 'liar': ('FAILED', 'there is none'),
     'wrong': ('FAILED', 'no way  [31m<b>'), 'junk': ('FAILED', 'no profile'), 'dies': ('FAILED', ''),
     'quiet': ('FAILED', 'no grpc-status'), 'packed': ('FAILED', 'compressed'), 'endless': ('FAILED', '2 GiB'),
@@ -282,6 +293,10 @@ def test_of_each_target_it_is_told_what_came_of_it(server):
     assert done['outcome'] == 'PARTIAL'
     assert all(t['hint'] for t in done['targets'] if t['outcome'] not in ('SUCCEEDED', 'FAILED'))
     assert of(done, 'busy')['attempts'] == 2 and of(done, 'wrong')['grpc_status'] == 7
+    with open(profile(server, 'faults', 'again'), 'rb') as f:
+        assert f.read() == xspace(7) and of(done, 'again')['bytes'] == len(xspace(7)) and of(done, 'again')['attempts'] == 2
+    listed = next(c for c in server.api('captures').json()['captures'] if c['id'] == done['id'])
+    assert of(listed, 'wordy')['message'] == 'x' + '\u00e9' * 59 + '\u2026'  # 119 bytes, and no half of a letter
     good = sorted(n for n, (o, _) in EXPECTED.items() if o == 'SUCCEEDED')
     assert sorted(h['host'] for h in server.api('run', run='faults').json()['hosts'] if h['state'] == 'ready') == good
     daemon.sentence(post(server, targets=['good'], run='faults'), 409, 'conflict', 'good', 'overwritten')
@@ -321,6 +336,19 @@ def test_a_long_window_is_tried_out_and_shortened(server):
     assert done['outcome'] == 'SUCCEEDED'
     sessions = [c[6][0] for c in server.fakes['heavy'].of('Profile')]
     assert len(set(sessions)) == 3 and sessions[2] == b'long'
+
+
+def test_a_rate_of_other_levels_is_no_reason_not_to_try_out(server):
+    captured(server, 'good', duration_ms=100, levels={'host': 0, 'device': 0, 'python': 0})
+    server.fakes['good'].calls.clear()
+    captured(server, 'good', duration_ms=600_000, levels={'host': 3, 'device': 1, 'python': 1})
+    assert [c[1][0] for c in server.fakes['good'].of('Profile')] == [150, 600_000]
+
+
+def test_what_cannot_be_tried_out_is_not_captured_for_long_and_leaves_nothing(server):
+    done = captured(server, 'old', duration_ms=6000)
+    assert of(done, 'old')['outcome'] == 'UNSUPPORTED' and 'update jax' in of(done, 'old')['hint']
+    assert not [f for f in os.listdir(os.path.join(server.root, 'plugins', 'profile')) if done['id'] in f or f == done['run']]
 
 
 def test_dropped_is_nothing_kept_and_the_connection_closed(server):
@@ -385,6 +413,7 @@ def test_a_get_captures_nothing_and_other_sites_neither(server):
     ({'targets': ['good'], 'run': 'x' * 129}, 400, 'run is'), ({'targets': ['good'], 'run': 7}, 400, 'run is'),
     ({'targets': ['good'], 'duration_ms': 99}, 400, 'duration_ms'), ({'targets': ['good'], 'duration_ms': 600_001}, 400, 'duration_ms'),
     ({'targets': ['good'], 'duration_ms': '100'}, 400, 'duration_ms'), ({'targets': ['good'], 'delay_ms': -1}, 400, 'delay_ms'),
+    ({'targets': ['good'], 'levels': {'hots': 0}}, 400, 'hots'),
     ({'targets': ['good'], 'levels': {'host': 4}}, 400, 'host'), ({'targets': ['good'], 'levels': []}, 400, 'levels'),
     ({'targets': ['good'], 'options': {'a b': 1}}, 400, 'options'), ({'targets': ['good'], 'options': {'a': 1.5}}, 400, 'options.a'),
     ({'targets': ['good'], 'options': {'a': 'x' * 257}}, 400, 'options.a'),
@@ -402,6 +431,7 @@ def test_unknown_captures_are_not_found(server):
     daemon.sentence(end(server, {'id': '../x'}), 404, 'not_found', 'no capture')
     daemon.sentence(post(server, 'captures/continuous', targets=['stranger'], on=True), 404, 'not_found', 'stranger')
     daemon.sentence(post(server, 'captures/continuous', targets=['good']), 400, 'bad_request', 'on is')
+    daemon.sentence(post(server, 'captures/continuous', targets=['good'], on=True, levels={'devise': 1}), 400, 'bad_request', 'devise')
 
 
 def test_no_more_than_eight_run_at_once(server):
@@ -418,15 +448,21 @@ def test_changes_are_told_as_they_happen(server):
     with socket.create_connection(('127.0.0.1', server.port), timeout=20) as s, s.makefile('rb') as f:
         s.sendall(b'GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n')
 
-        def told(name):
-            for line in f:
-                if line == b'event: %s\n' % name:
-                    return f.readline()
-            raise AssertionError('the stream ended')
-        first = told(b'captures')
+        limit = time.monotonic() + 30
+
+        def told(*names):
+            """The next data of each, whatever comes between; comments come for ever, so that the stream's time is no bound."""
+            seen = {}
+            while set(seen) != set(names):
+                line = f.readline()
+                assert line and time.monotonic() < limit, 'the stream ended, or only %s came' % list(seen)
+                if line.startswith(b'event: ') and line[7:-1] in names:
+                    seen[line[7:-1]] = f.readline()
+            return seen
+        first = told(b'captures', b'runs')
         done = captured(server, 'good', duration_ms=100)
-        assert told(b'captures') != first
-        assert done['outcome'] == 'SUCCEEDED' and told(b'runs')
+        then = told(b'captures', b'runs')
+        assert done['outcome'] == 'SUCCEEDED' and then[b'captures'] != first[b'captures']
 
 
 def test_what_came_of_captures_is_counted(server):
@@ -460,7 +496,7 @@ def test_who_may_edit_may_capture_and_it_is_told(start, server, tmp_path):
     (tmp_path / 'projects.json').write_text(json.dumps({'projects': {
         n: dict(rights, roots=[str(tmp_path / n)]) for n in ('a', 'b')}}))
     d = start('--projects', tmp_path / 'projects.json', '--default-project', 'a', '--auth', 'header', '--trusted-header', 'x-user',
-              '--audit-log', tmp_path / 'audit', '--target', 'good=127.0.0.1:%d' % server.fakes['good'].port)
+              '--audit-log', tmp_path / 'audit', *['--target=%s=127.0.0.1:%d' % (n, server.fakes[n].port) for n in ('good', 'wrong')])
     ann, eve = (dict(OURS, **{'x-user': n + '@x.org'}) for n in ('ann', 'eve'))
     daemon.sentence(post(d, headers=eve, base='/p/a/api/v1/', targets=['good']), 403, 'denied', 'right to edit')
     assert d.get('/p/a/api/v1/captures', eve).json()['enabled'] is True
@@ -472,10 +508,18 @@ def test_who_may_edit_may_capture_and_it_is_told(start, server, tmp_path):
     assert r.status == 202 and r.json()['by'] == 'user:ann@x.org'
     until(lambda: d.get('/p/a/api/v1/captures?id=' + r.json()['id'], ann).json()['outcome'] == 'SUCCEEDED')
     assert len(files(tmp_path / 'a')) == 1
+    for names, on, status in ((['stranger'], True, 404), (['good', 'wrong'], True, 200), (['good'], False, 200)):
+        assert post(d, 'captures/continuous', ann, '/p/a/api/v1/', targets=names, on=on).status == status
+    assert d.request('DELETE', '/p/a/api/v1/captures?id=none', ann).status == 404
     told = [json.loads(line) for line in (tmp_path / 'audit').read_text().splitlines()]
-    assert [(e['what'], e['who'], e['outcome'], e['detail']) for e in told if e['what'].startswith('capture')] == [
+    assert [(e['what'], e['who'], e['outcome'], e['detail']) for e in told if e['what'].startswith(('capture', 'continuous'))] == [
         ('capture_begun', 'user:eve@x.org', 'refused', 'the right is missing'),
-        ('capture_begun', 'user:ann@x.org', 'ok', '%s into %s: good' % (r.json()['id'], r.json()['run']))]
+        ('capture_begun', 'user:ann@x.org', 'ok', '%s into %s: good' % (r.json()['id'], r.json()['run'])),
+        ('continuous_started', 'user:ann@x.org', 'failed', '"stranger" is no registered target: they are what --target says'),
+        ('continuous_started', 'user:ann@x.org', 'ok', 'good'),
+        ('continuous_started', 'user:ann@x.org', 'failed', 'wrong: no way  [31m<b>: gRPC status 7'),
+        ('continuous_stopped', 'user:ann@x.org', 'ok', 'good'),
+        ('capture_ended', 'user:ann@x.org', 'failed', 'there is no capture of that id; the last 100 are known, of this process')]
 
 
 def test_without_targets_the_reason_is_said(sample):
@@ -504,26 +548,73 @@ def test_the_end_of_the_process_drops_what_is_under_way(start, server, tmp_path)
 
 # --- a bucket: targets write themselves ---
 
-def test_into_a_bucket_the_targets_write_and_the_object_is_looked_at(start, tmp_path):
+@pytest.fixture
+def bucket(start, tmp_path):
+    """A server of a bucket that is at bucket.store, with targets: bucket.fakes by name."""
     (tmp_path / 'pool').mkdir()
     store = fake_store.Fake(str(tmp_path)).start()
     place = str(tmp_path / 'pool' / 'logs' / 'plugins' / 'profile')
     fakes = {'ok': FakeTarget(writes(place, xspace(77))), 'zero': FakeTarget(writes(place, b'')), 'liar': FakeTarget(lambda *_: b''),
-             'empty': FakeTarget(lambda *_: response(empty=True)), 'denied': FakeTarget(abort(grpc.StatusCode.INTERNAL, 'HTTP 403'))}
-    try:
-        d = start('--logdir', 'gs://pool/logs', '--gcs-endpoint', store.url, '--bucket-auth', 'none',
-                  *['--target=%s=127.0.0.1:%d' % (n, f.port) for n, f in fakes.items()])
-        assert d.api('captures').json()['mode'] == 'write'
-        done = captured(d, *fakes, duration_ms=100, run='one')
-        assert {t['target']: t['outcome'] for t in done['targets']} == {
-            'ok': 'SUCCEEDED', 'zero': 'TOO_LARGE', 'liar': 'FAILED', 'empty': 'EMPTY', 'denied': 'FAILED'}
-        assert of(done, 'ok')['bytes'] == len(xspace(77)) and 'bucket' in of(done, 'denied')['hint']
-        (asked,) = fakes['ok'].of('Profile')
-        assert asked[5] == [b'gs://pool/logs/plugins/profile'] and 9 not in asked
-        daemon.sentence(post(d, targets=['ok'], run='one'), 409, 'conflict', 'ok')
-        assert 'one' in d.api('runs').text()
-    finally:
-        store.shutdown()
-        store.server_close()
-        for f in fakes.values():
-            f.stop()
+             'empty': FakeTarget(lambda *_: response(empty=True)), 'denied': FakeTarget(abort(grpc.StatusCode.INTERNAL, 'HTTP 403')),
+             'held': FakeTarget(Held())}
+    d = start('--logdir', 'gs://pool/logs', '--gcs-endpoint', store.url, '--bucket-auth', 'none',
+              *['--target=%s=127.0.0.1:%d' % (n, f.port) for n, f in fakes.items()])
+    d.fakes, d.store = fakes, store
+    yield d
+    store.shutdown()
+    store.server_close()
+    for f in fakes.values():
+        f.stop()
+
+
+def test_into_a_bucket_the_targets_write_and_the_object_is_looked_at(bucket):
+    assert bucket.api('captures').json()['mode'] == 'write'
+    done = captured(bucket, 'ok', 'zero', 'liar', 'empty', 'denied', duration_ms=100, run='one')
+    assert {t['target']: t['outcome'] for t in done['targets']} == {
+        'ok': 'SUCCEEDED', 'zero': 'TOO_LARGE', 'liar': 'FAILED', 'empty': 'EMPTY', 'denied': 'FAILED'}
+    assert of(done, 'ok')['bytes'] == len(xspace(77)) and 'bucket' in of(done, 'denied')['hint']
+    (asked,) = bucket.fakes['ok'].of('Profile')
+    assert asked[5] == [b'gs://pool/logs/plugins/profile'] and 9 not in asked
+    daemon.sentence(post(bucket, targets=['ok'], run='one'), 409, 'conflict', 'ok')
+    assert 'one' in bucket.api('runs').text()
+
+
+def test_an_end_that_comes_while_a_profile_is_looked_for_is_seen(bucket):
+    answer, looked, go = (threading.Event() for _ in range(3))
+    rule, write = bucket.store.faults.rule, bucket.fakes['ok'].behave
+    bucket.fakes['ok'].behave = lambda *asked: answer.wait(30) and write(*asked)
+
+    def slow(path):
+        if 'ok.xplane.pb' in path:
+            looked.set()
+            go.wait(30)
+        return rule(path)
+    bucket.store.faults.rule = slow
+    began = post(bucket, targets=['held', 'ok'], duration_ms=600_000).json()
+    until(lambda: now(bucket, began)['phase'] == 'capturing')  # there is nothing to do about the other one for long
+    answer.set()
+    until(looked.is_set)
+    assert end(bucket, began, drop=1).status == 202
+    go.set()
+    assert of(over(bucket, began), 'held')['outcome'] == 'CANCELLED'
+    until(bucket.fakes['held'].behave.left.is_set)
+
+
+def test_captures_that_begin_at_once_have_a_run_each(bucket):
+    rule, both, first = bucket.store.faults.rule, threading.Barrier(2), [1, 2]
+
+    def together(path):  # the looks at the folder of the name that both have chosen
+        if re.search(r'profile%2F\d{4}_', path) and first:
+            first.pop()
+            both.wait(20)
+        return rule(path)
+    bucket.store.faults.rule = together
+    got = []
+    threads = [threading.Thread(target=lambda n=n: got.append(post(bucket, targets=[n], duration_ms=100))) for n in ('ok', 'liar')]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(40)
+    assert [r.status for r in got] == [202, 202] and got[0].json()['run'] != got[1].json()['run'] and not first
+    for r in got:
+        over(bucket, r.json())
