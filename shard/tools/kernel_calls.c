@@ -218,22 +218,13 @@ static int by_begin(const void *x, const void *y)
     return (a->end_ps > b->end_ps) - (a->end_ps < b->end_ps);
 }
 
-/* Instructions say most; regions and trace points something; the schedule alone little. */
-static int worth(uint32_t has)
-{
-    if (has & KERNEL_HAS_INSTRUCTIONS)
-        return 3;
-    return has & (KERNEL_HAS_REGIONS | KERNEL_HAS_POINTS) ? 2 : (has & KERNEL_HAS_SCHEDULE) != 0;
-}
-
-static void count_run(const struct part *p, struct kernel_call *k, struct kernel_run *r)
+static void count_run(const struct part *p, struct kernel_call *k, const struct kernel_run *r)
 {
     const struct part_plane *pl = &p->planes[r->plane];
     int64_t took = r->end_ps - r->begin_ps;
-    r->has = kernel_inside_has(p, pl, r->begin_ps, r->end_ps);
     k->time_ps = kernel_sum(k->time_ps, took);
-    k->recorded += worth(r->has) > 0;
-    k->best = worth(r->has) > worth(k->best) ? r->has : k->best;
+    k->recorded += kernel_worth(r->has) > 0;
+    k->best = kernel_worth(r->has) > kernel_worth(k->best) ? r->has : k->best;
     if (r->begin_ps < k->first_ps) {
         k->first_ps = r->begin_ps;
         k->first_duration_ps = took;
@@ -258,6 +249,8 @@ enum xp_status kernel_calls_find(const struct part *p, struct xp_arena *a, struc
             XP_TRY(find_in_plane(&f, &p->planes[i], err));
     if (out->nruns)
         qsort(out->runs, out->nruns, sizeof *out->runs, by_begin);
+    if (!kernel_calls_tell(p, out, a))
+        return no_memory(err);
     for (size_t i = 0; i < out->nruns; i++)
         count_run(p, &out->kernels[out->runs[i].kernel], &out->runs[i]);
     return XP_OK;
@@ -329,8 +322,8 @@ static int fits(const struct kernel_call *k, const struct kernel_ask *ask)
 
 static bool better(const struct kernel_call *x, const struct kernel_call *y)
 {
-    if (worth(x->best) != worth(y->best))
-        return worth(x->best) > worth(y->best);
+    if (kernel_worth(x->best) != kernel_worth(y->best))
+        return kernel_worth(x->best) > kernel_worth(y->best);
     return x->time_ps > y->time_ps;
 }
 
@@ -357,7 +350,7 @@ static void choose_run(const struct kernel_calls *c, uint64_t asked, struct xp_a
             out->run = i;
             out->found = true;
         }
-        if (v && worth(c->runs[i].has) == worth(c->kernels[out->kernel].best))
+        if (v && kernel_worth(c->runs[i].has) == kernel_worth(c->kernels[out->kernel].best))
             v[n++] = i;
     }
     out->of = number;

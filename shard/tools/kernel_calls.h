@@ -44,6 +44,9 @@ struct kernel_calls {
 enum xp_status kernel_calls_find(const struct part *p, struct xp_arena *a, struct kernel_calls *out,
                                  struct xp_error *err);
 
+/* kernel_told.c: fills in `has` of all runs. False: no memory. */
+bool kernel_calls_tell(const struct part *p, struct kernel_calls *c, struct xp_arena *a);
+
 struct kernel_ask {
     struct xp_span kernel, program; /* empty: not asked for */
     struct xp_span host;            /* whose run `run` is; empty: any */

@@ -437,12 +437,7 @@ enum xp_status kernel_facts_read(struct facts *f, struct xp_arena *a, struct ker
 
 static int rank(const struct kernel_detail *d)
 {
-    uint32_t has = d->in.has;
-    int told = has & KERNEL_HAS_INSTRUCTIONS                    ? 3
-               : has & (KERNEL_HAS_REGIONS | KERNEL_HAS_POINTS) ? 2
-               : has & KERNEL_HAS_SCHEDULE                      ? 1
-                                                                : 0;
-    return d->fit * 4 + told;
+    return d->fit * 4 + kernel_worth(d->in.has);
 }
 
 const struct kernel_host *kernel_facts_pick(const struct kernel_host *hosts, size_t n)

@@ -15,7 +15,7 @@ struct xp_span kernel_event_name(const struct kernel_reader *r, uint32_t name)
                                     : (struct xp_span){0};
 }
 
-static uint32_t kind_of_line(struct xp_span name)
+static uint32_t kind_of_name(struct xp_span name)
 {
     if (xp_span_ends(name, XP_SPAN_LIT(" Instructions")))
         return KERNEL_HAS_INSTRUCTIONS;
@@ -27,6 +27,18 @@ static uint32_t kind_of_line(struct xp_span name)
     if (xp_span_eq(name, XP_SPAN_LIT("Tensor Core")))
         return KERNEL_HAS_POINTS;
     return xp_span_has(name, XP_SPAN_LIT("Sync Flag")) ? KERNEL_HAS_FLAGS : 0;
+}
+
+uint32_t kernel_line_kind(const struct part *p, const struct part_line *l)
+{
+    return l->derived ? 0 : kind_of_name(part_line_name(p, l));
+}
+
+int kernel_worth(uint32_t has)
+{
+    if (has & KERNEL_HAS_INSTRUCTIONS)
+        return 3;
+    return has & (KERNEL_HAS_REGIONS | KERNEL_HAS_POINTS) ? 2 : (has & KERNEL_HAS_SCHEDULE) != 0;
 }
 
 /* Events of the schedule have a length; other counters are moments, and no matter here. */
@@ -58,7 +70,7 @@ uint32_t kernel_inside_has(const struct part *p, const struct part_plane *pl, in
     uint32_t has = 0;
     for (uint32_t i = 0; i < pl->nlines; i++) {
         const struct part_line *l = &p->lines[pl->first_line + i];
-        uint32_t kind = l->derived ? 0 : kind_of_line(part_line_name(p, l));
+        uint32_t kind = kernel_line_kind(p, l);
         if (kind && !(has & kind) && line_in(l, begin_ps, end_ps, kind == KERNEL_HAS_SCHEDULE))
             has |= kind;
     }
@@ -140,7 +152,7 @@ static enum xp_status choose_bins(struct kernel_reader *r, struct xp_error *err)
     int64_t from = k->end_ps, to = k->begin_ps;
     for (uint32_t i = 0; i < r->plane->nlines; i++) {
         const struct part_line *l = &r->part->lines[r->plane->first_line + i];
-        uint32_t kind = l->derived ? 0 : kind_of_line(part_line_name(r->part, l));
+        uint32_t kind = kernel_line_kind(r->part, l);
         if (kind == KERNEL_HAS_INSTRUCTIONS)
             XP_TRY(extent(l, k, k->a, &from, &to, err));
     }
@@ -186,7 +198,7 @@ static enum xp_status read_lines(struct kernel_reader *r, struct xp_error *err)
     struct kernel_inside *k = r->k;
     for (uint32_t i = 0; i < r->plane->nlines; i++) {
         const struct part_line *l = &r->part->lines[r->plane->first_line + i];
-        uint32_t kind = l->derived ? 0 : kind_of_line(part_line_name(r->part, l));
+        uint32_t kind = kernel_line_kind(r->part, l);
         if (kind && line_in(l, k->begin_ps, k->end_ps, kind == KERNEL_HAS_SCHEDULE))
             XP_TRY(read_line(r, l, kind, err));
     }

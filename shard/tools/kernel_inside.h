@@ -2,11 +2,12 @@
  *
  * Four kinds of lines of the TPU's plane do, and none need be there:
  *
- *   instructions  "SALU Instructions", "MXU0 Instructions", ...: what each unit issued, and in
- * which bundle; their stats may tell the line of source regions       "Pallas Primitives", "XLA
- * TraceMe": named parts of the program, which nest schedule      "_counters_": how full the
- * compiler made the bundles that follow each trace point, a share of each unit; no measurement
- *   trace points  "Tensor Core": when the program came by certain bundles
+ * - instructions: "SALU Instructions", "MXU0 Instructions", ...: what each unit issued, and in
+ * which bundle; their stats may tell the line of source
+ * - regions: "Pallas Primitives", "XLA TraceMe": named parts of the program, which nest
+ * - schedule: "_counters_": how full the compiler made the bundles that follow each trace point, a
+ *   share of each unit; no measurement
+ * - trace points: "Tensor Core": when the program came by certain bundles
  *
  * kernel_inside_has says which there are; kernel_inside_read reads all events of the run once, each
  * line by itself. Time is session time, of the lines as the timeline shows them.
@@ -90,6 +91,11 @@ struct kernel_inside {
     struct kernel_cause_sums causes;
     bool finalize_waits; /* some of dma_out is of a region whose name does not say that it waits */
 };
+
+/* What a line tells, KERNEL_HAS_...; 0: nothing of kernels. */
+uint32_t kernel_line_kind(const struct part *p, const struct part_line *l);
+/* Instructions say most (3); regions and trace points something; the schedule alone little; 0. */
+int kernel_worth(uint32_t has);
 
 /* Of the plane's lines that have an event in [begin, end). */
 uint32_t kernel_inside_has(const struct part *p, const struct part_plane *pl, int64_t begin_ps,
