@@ -357,12 +357,12 @@ void api_captures_snapshot(struct ask *ask)
 void api_captures_end(struct ask *ask)
 {
     struct captures *c = captures_of(ask, "capture_ended");
-    struct xp_span arg = ask_arg(ask, "id");
     struct xp_error err = {0};
     char id[CAPTURE_ID_N + 1]; /* the argument's is gone with the ask */
 
     if (!c)
         return;
+    struct xp_span arg = ask_arg(ask, "id");
     bool drop = xp_span_eq(ask_arg(ask, "drop"), XP_SPAN_LIT("1"));
     const char *what = drop ? "capture_dropped" : "capture_ended";
     if (captures_end(c, arg, drop, &err) != XP_OK) {

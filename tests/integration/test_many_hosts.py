@@ -162,6 +162,13 @@ def test_a_trace_of_all_hosts_says_what_one_process_says(cluster, alone, what):
     assert text_of(cluster.frontend.get(trace('damaged'))) == text_of(alone.get(trace('damaged'))) == b'No Data'
 
 
+def test_where_nothing_is_captured_nothing_is_ended(cluster, alone):
+    for d in (cluster.frontend, alone):
+        got = d.request('DELETE', '/api/v1/captures?id=' + '0' * 16, {'x-xprofd': '1'})
+        daemon.sentence(got, 404, 'not_found', 'no captures here')
+        assert d.alive()
+
+
 @pytest.mark.parametrize('route', ['run_tools', 'module_list'])
 @pytest.mark.parametrize('run', ['run5', 'damaged'])
 def test_lists_of_a_run_say_what_one_process_says(cluster, alone, route, run):
