@@ -37,11 +37,19 @@ uint8_t mega_kind_of(struct xp_span event, char *mark)
     return MEGA_OTHER;
 }
 
-size_t mega_id(struct xp_span host, const struct mega_occurrence *o, char *to, size_t cap)
+static int at_most(struct xp_span s)
 {
-    int n =
-        snprintf(to, cap, "%.*s/%lld/%lld", (int)(host.n < 512 ? host.n : 512),
-                 host.n ? (const char *)host.p : "", (long long)o->device, (long long)o->begin_ps);
+    return s.n < 512 ? (int)s.n : 512;
+}
+
+size_t mega_id(const struct mega *m, struct xp_span host, const struct mega_occurrence *o, char *to,
+               size_t cap)
+{
+    struct xp_span name = xp_strpool_get(
+        &m->strings, VEC(m->collectives, struct mega_collective)[o->collective].name);
+    int n = snprintf(to, cap, "%.*s/%lld/%lld/%.*s", at_most(host),
+                     host.n ? (const char *)host.p : "", (long long)o->device,
+                     (long long)o->begin_ps, at_most(name), name.n ? (const char *)name.p : "");
     return n > 0 && (size_t)n < cap ? (size_t)n : 0;
 }
 
@@ -98,33 +106,43 @@ static int by_length(const void *a, const void *b, void *ctx)
     return (x > y) - (x < y);
 }
 
+static bool whole(struct xp_span s, int64_t *v)
+{
+    bool minus = s.n && s.p[0] == '-', fine = s.n > minus && s.n < 20;
+    *v = 0;
+    for (size_t i = minus; i < s.n && fine; i++) {
+        fine = s.p[i] >= '0' && s.p[i] <= '9' && !__builtin_mul_overflow(*v, INT64_C(10), v) &&
+               !__builtin_add_overflow(*v, (int64_t)(s.p[i] - '0'), v);
+    }
+    *v = minus ? -*v : *v;
+    return fine;
+}
+
 enum xp_status mega_wanted_of(const struct tool_args *args, struct mega_wanted *w,
                               struct xp_error *err)
 {
-    struct xp_span at = {0};
+    struct xp_span at = {0}, device = {0};
     *w = (struct mega_wanted){0};
     tool_arg(args, "occurrence", &w->id);
-    if (!tool_arg(args, "at", &at) || !at.n)
-        return XP_OK;
-    bool minus = at.p[0] == '-', fine = at.n > minus && at.n < 20;
-    for (size_t i = minus; i < at.n && fine; i++) {
-        fine = at.p[i] >= '0' && at.p[i] <= '9' &&
-               !__builtin_mul_overflow(w->at_ps, INT64_C(10), &w->at_ps) &&
-               !__builtin_add_overflow(w->at_ps, (int64_t)(at.p[i] - '0'), &w->at_ps);
-    }
-    w->at_ps = minus ? -w->at_ps : w->at_ps;
-    w->has_at = fine;
-    return fine ? XP_OK : xp_fail(err, XP_BAD_REQUEST, 0, "at is a time of the session, in ps");
+    w->has_at = tool_arg(args, "at", &at) && at.n;
+    w->has_device = tool_arg(args, "device", &device) && device.n;
+    if (w->has_at && !whole(at, &w->at_ps))
+        return xp_fail(err, XP_BAD_REQUEST, 0, "at is a time of the session, in ps");
+    if (w->has_device && !whole(device, &w->device))
+        return xp_fail(err, XP_BAD_REQUEST, 0, "device is the n of a plane /device:TPU:n");
+    return XP_OK;
 }
 
-bool mega_is_wanted(const struct mega_occurrence *o, const struct mega_item *items,
-                    struct xp_span host, const struct mega_wanted *w)
+bool mega_is_wanted(const struct mega *m, const struct mega_occurrence *o,
+                    const struct mega_item *items, struct xp_span host, const struct mega_wanted *w)
 {
-    char id[600];
-    size_t n = w->id.n ? mega_id(host, o, id, sizeof id) : 0;
+    char id[MEGA_ID];
+    size_t n = w->id.n ? mega_id(m, host, o, id, sizeof id) : 0;
     if (n && xp_span_eq(w->id, xp_span_of(id, n)))
         return true;
     if (w->id.n || !w->has_at || w->at_ps < o->begin_ps || w->at_ps > o->end_ps)
+        return false;
+    if (w->has_device && o->device >= 0 && o->device != w->device)
         return false;
     for (uint32_t i = 0; i < o->nitems; i++)
         if (items[i].begin_ps == w->at_ps || items[i].end_ps == w->at_ps)
@@ -149,7 +167,8 @@ static bool choose(struct choice *c, struct xp_span host, const struct mega_want
     for (size_t i = 0, run = 0; i < have; i++) {
         struct mega_occurrence *o = &v[c->order[i]];
         run = i && v[c->order[i - 1]].collective == o->collective ? run + 1 : 0;
-        bool asked = mega_is_wanted(o, VEC(c->m->items, struct mega_item) + o->first_item, host, w);
+        bool asked =
+            mega_is_wanted(c->m, o, VEC(c->m->items, struct mega_item) + o->first_item, host, w);
         c->whole[c->order[i]] = asked || run == 0;
         c->kept[c->order[i]] = asked || run < MEGA_KEPT;
         c->nkept += asked || run < MEGA_KEPT;

@@ -89,18 +89,20 @@ struct mega {
 bool mega_init(struct mega *m, struct xp_arena *a);
 void mega_fini(struct mega *m);
 
-/* Which occurrence is asked for: by its id, or by when an op or action of it begins or ends. */
+/* Which occurrence is asked for: by its id, or by when an op or action of it begins or ends, on
+ * which device if that is told: several do the same at the same time. */
 struct mega_wanted {
     struct xp_span id; /* empty: none */
-    bool has_at;
-    int64_t at_ps;
+    bool has_at, has_device;
+    int64_t at_ps, device;
 };
-/* Of occurrence= and at=. XP_BAD_REQUEST: at is no time. */
+/* Of occurrence=, at=, device=. XP_BAD_REQUEST: at is no time, device no number. */
 enum xp_status mega_wanted_of(const struct tool_args *args, struct mega_wanted *w,
                               struct xp_error *err);
 /* Is it the wanted one? items: its own. */
-bool mega_is_wanted(const struct mega_occurrence *o, const struct mega_item *items,
-                    struct xp_span host, const struct mega_wanted *w);
+bool mega_is_wanted(const struct mega *m, const struct mega_occurrence *o,
+                    const struct mega_item *items, struct xp_span host,
+                    const struct mega_wanted *w);
 
 /* Reads a host and puts its facts. */
 enum xp_status mega_map(const struct tool_host *host, const struct mega_wanted *w,
@@ -108,8 +110,11 @@ enum xp_status mega_map(const struct tool_host *host, const struct mega_wanted *
 /* Adds those of a host. */
 enum xp_status mega_add(struct mega *m, struct facts *f, struct xp_error *err);
 
-/* "worker-0/3/123456789": host, device, begin. The length. */
-size_t mega_id(struct xp_span host, const struct mega_occurrence *o, char *to, size_t cap);
+/* "worker-0/3/123456789/all-reduce.1": host, device, begin, collective; each cut at 512. The
+ * length; 0: there is no room. */
+#define MEGA_ID 1100
+size_t mega_id(const struct mega *m, struct xp_span host, const struct mega_occurrence *o, char *to,
+               size_t cap);
 
 /* --- mega_read.c --- */
 

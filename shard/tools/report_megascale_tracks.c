@@ -90,8 +90,8 @@ static void occurrence_row(void *ctx, uint64_t i, struct report_cell *c)
     const struct view *v = ctx;
     const struct mega_occurrence *o = v->list[i];
     struct xp_span host = host_of(v, o->host);
-    char *key = xp_arena_alloc(v->a, host.n + 64);
-    size_t n = key ? mega_id(host, o, key, host.n + 64) : 0;
+    char *key = xp_arena_alloc(v->a, MEGA_ID);
+    size_t n = key ? mega_id(v->m, host, o, key, MEGA_ID) : 0;
     c[0] = n ? report_of_text(xp_span_of(key, n)) : report_none();
     c[1] = report_of_text(host);
     c[2] = o->device >= 0 ? report_of_i64(o->device) : report_none();
@@ -236,7 +236,8 @@ static const struct mega_occurrence *by_want(const struct view *v, const struct 
     const struct mega_occurrence *o = v->m->occurrences.p;
     const struct mega_item *items = v->m->items.p;
     for (size_t i = 0; i < v->m->occurrences.n; i++)
-        if (o[i].nitems && mega_is_wanted(&o[i], items + o[i].first_item, host_of(v, o[i].host), w))
+        if (o[i].nitems &&
+            mega_is_wanted(v->m, &o[i], items + o[i].first_item, host_of(v, o[i].host), w))
             return &o[i];
     return NULL;
 }
@@ -401,8 +402,8 @@ enum xp_status report_megascale_tracks(struct report *r, const struct mega *m,
     if (!find_links(&v))
         return xp_fail(err, XP_BUSY, 0, "no memory left for transfers");
     struct xp_span host = host_of(&v, v.shown->host);
-    char *key = xp_arena_alloc(r->a, host.n + 64);
-    size_t length = key ? mega_id(host, v.shown, key, host.n + 64) : 0;
+    char *key = xp_arena_alloc(r->a, MEGA_ID);
+    size_t length = key ? mega_id(m, host, v.shown, key, MEGA_ID) : 0;
     report_string(
         r, "collective",
         xp_strpool_get(&m->strings, VEC(m->collectives, struct mega_collective)[collective].name),

@@ -292,7 +292,7 @@ static void ops_and_actions_of_one_name_and_device_are_one(void **state)
     assert_int_equal(number_at(doc, "occurrences", 0, "ops"), 4);
     assert_int_equal(number_at(doc, "occurrences", 0, "actions"), 4);
     assert_int_equal(number_at(doc, "occurrences", 0, "duration"), 330 * US);
-    assert_string_equal(json_string_value(report_value(doc, "occurrence")), "h/0/1000000000");
+    assert_string_equal(json_string_value(report_value(doc, "occurrence")), "h/0/1000000000/ar.1");
     json_decref(doc);
 }
 
@@ -355,12 +355,15 @@ static void rates_are_bytes_over_the_time_that_they_took(void **state)
 
 static void an_occurrence_is_found_by_when_a_part_of_it_begins_or_ends(void **state)
 {
-    static const char *const at[][2] = {{"at=1030000000", NULL}, {"at=1290000000", NULL}};
+    static const char *const at[][3] = {{"at=1030000000", NULL, NULL},
+                                        {"at=1290000000", NULL, NULL},
+                                        {"at=1290000000", "device=0", NULL}};
     (void)state;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         struct tool_file f = traced();
         json_t *doc = report_ask("megascale_stats", &f, 1, at[i]);
-        assert_string_equal(json_string_value(report_value(doc, "occurrence")), "h/0/1000000000");
+        assert_string_equal(json_string_value(report_value(doc, "occurrence")),
+                            "h/0/1000000000/ar.1");
         json_decref(doc);
     }
 }
@@ -374,15 +377,19 @@ static void what_is_not_there_is_said_and_the_usual_is_shown(void **state)
         struct tool_file f = traced();
         json_t *doc = report_ask("megascale_stats", &f, 1, odd[i]);
         assert_true(report_notes(doc, codes[i]));
-        assert_string_equal(json_string_value(report_value(doc, "occurrence")), "h/0/1000000000");
+        assert_string_equal(json_string_value(report_value(doc, "occurrence")),
+                            "h/0/1000000000/ar.1");
         json_decref(doc);
     }
 }
 
 static void times_without_a_part_cannot_be_asked_for(void **state)
 {
-    static const char *const odd[][2] = {
-        {"at=1000000001", NULL}, {"at=soon", NULL}, {"at=99999999999999999999", NULL}};
+    static const char *const odd[][3] = {{"at=1000000001", NULL, NULL},
+                                         {"at=soon", NULL, NULL},
+                                         {"at=1290000000", "device=1", NULL},
+                                         {"at=1290000000", "device=x", NULL},
+                                         {"at=99999999999999999999", NULL, NULL}};
     (void)state;
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         struct tool_file f = traced();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { EventDetails } from "../src/api/types";
 import type { Cell, Table } from "../src/api/report";
-import { actionsOf, lanesOf, linksOf, momentOfPart } from "../src/model/actions";
+import { actionsOf, deviceOfPart, lanesOf, linksOf, momentOfPart } from "../src/model/actions";
 import { channelsOf, chipsOf, edgesOf, planesOf, topologyOf } from "../src/model/torus";
 
 const table = (id: string, columns: string[], rows: Cell[][]): Table => ({
@@ -75,6 +75,8 @@ test("an event belongs to a transfer by its op, or by its graph key", () => {
   expect(momentOfPart(event("send-done.3", "/device:TPU:1"))).toBe(100n);
   expect(momentOfPart(event("NetworkSend END", "/device:CUSTOM:Megascale Trace", [["graph_key", "device_0_gid_a"]]))).toBe(107n);
   expect(momentOfPart(event("NetworkSend END", "/device:CUSTOM:Megascale Trace"))).toBeNull();
+  expect(deviceOfPart(event("send-done.3", "/device:TPU:1"))).toBe("1");
+  expect(deviceOfPart(event("NetworkSend END", "/device:CUSTOM:Megascale Trace", [["graph_key", "device_0_gid_a"]]))).toBe("");
   expect(momentOfPart(event("send.3", "/host:CPU"))).toBeNull();
   expect(momentOfPart(event("sender", "/device:TPU:0"))).toBeNull();
 });

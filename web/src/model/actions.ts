@@ -78,6 +78,12 @@ export function linksOf(t: Table | undefined, n: number): ActionLink[] {
   return (t?.rows ?? []).map((r) => ({ from: asNumber(r[0]), to: asNumber(r[1]), basis: String(r[2] ?? "") })).filter((l) => good(l.from) && good(l.to));
 }
 
+/** The number of the device that it is of, as far as the event says. */
+export function deviceOfPart(d: EventDetails): string {
+  const told = d.args.find((a) => a.name === "local_device_id")?.value ?? "";
+  return /^\/device:TPU:(\d+)$/.exec(d.plane_name)?.[1] ?? (/^\d{1,6}$/.test(String(told)) ? String(told) : "");
+}
+
 /** When an event that is a part of a transfer between slices begins, or ends if only its end was recorded; null: it is none. */
 export function momentOfPart(d: EventDetails): bigint | null {
   const arg = (name: string): boolean => d.args.some((a) => a.name === name && a.value !== "");

@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { asProblem, isAbort } from "../../api/client";
 import { asReport, type Report } from "../../api/report";
 import type { EventDetails } from "../../api/types";
-import { actionsOf, linksOf, momentOfPart, type Action } from "../../model/actions";
+import { actionsOf, deviceOfPart, linksOf, momentOfPart, type Action } from "../../model/actions";
 import { timelineHref } from "../../model/toolurl";
 import { show } from "../../model/units";
 import { current } from "../tool/state";
@@ -18,17 +18,18 @@ export function TransferParts({ trace, d }: { trace: Trace; d: EventDetails }) {
   return (
     <details class="near" open={unfolded.value} onToggle={(e) => (unfolded.value = e.currentTarget.open)}>
       <summary>The transfer between slices</summary>
-      {unfolded.value && <Parts key={`${at} ${trace.who.host}`} trace={trace} at={String(at)} d={d} />}
+      {unfolded.value && <Parts key={`${at} ${d.plane_name} ${trace.who.host}`} trace={trace} at={String(at)} d={d} />}
     </details>
   );
 }
 
 function Parts({ trace, at, d }: { trace: Trace; at: string; d: EventDetails }) {
   const got = useSignal<Report | null>(null);
+  const device = deviceOfPart(d);
   const said = useSignal("…");
   useEffect(() => {
     const abort = new AbortController();
-    trace.api.json<Partial<Report>>("report", { ...trace.who, tool: "megascale_stats", at }, abort.signal).then(
+    trace.api.json<Partial<Report>>("report", { ...trace.who, tool: "megascale_stats", at, ...(device && { device }) }, abort.signal).then(
       (x) => (got.value = asReport(x)),
       (e: unknown) => isAbort(e) || (said.value = asProblem(e).status === 400 ? "No transfer is known that this event is a part of." : asProblem(e).message),
     );
@@ -39,7 +40,7 @@ function Parts({ trace, at, d }: { trace: Trace; at: string; d: EventDetails }) 
   if (!r || !t) return <p class="none">{said.value}</p>;
   const actions = actionsOf(t);
   const links = linksOf(r.tables.find((x) => x.id === "action_links"), actions.length);
-  const own = actions.findIndex((a) => String(a.begin) === at && (a.name === d.display_name || a.name === d.name));
+  const own = actions.findIndex((a) => String(a.begin) === at && a.plane === d.plane_name && (a.name === d.display_name || a.name === d.name));
   const follows = links.filter((l) => l.to === own).map((l) => actions[l.from]!);
   const leads = links.filter((l) => l.from === own).map((l) => actions[l.to]!);
   const rest = actions.filter((a, i) => i !== own && !follows.includes(a) && !leads.includes(a));
