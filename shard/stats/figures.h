@@ -197,7 +197,8 @@ struct figures {
     double flops, hbm_bytes;                                    /* sums over ops */
     struct figure step_time_mean, step_time_sd, nsteps_figure, idle, duty_cycle, input, device_time,
         flop_rate, mxu, hbm_rate, hbm, collective, unattributed, clock, straggler;
-    char straggler_text[200]; /* "tpu-job-w-2/TPU:1"; "" */
+    char straggler_text[200];                /* "tpu-job-w-2/TPU:1"; "" */
+    uint32_t straggler_host, straggler_core; /* places; core UINT32_MAX: all of the host's */
 };
 
 struct figure_override {

@@ -379,7 +379,10 @@ static enum xp_status find_straggler(struct figures *f, struct xp_arena *a, stru
     f->straggler.known = true;
     f->straggler.v = more;
     if (more >= LONGER) {
-        name_core(f, l.host, l.core, f->nhosts > 1 && all_cores(f, l.host, mid + LONGER * step), f);
+        bool all = f->nhosts > 1 && all_cores(f, l.host, mid + LONGER * step);
+        name_core(f, l.host, l.core, all, f);
+        f->straggler_host = l.host;
+        f->straggler_core = all ? UINT32_MAX : l.core;
         snprintf(f->straggler.note, sizeof f->straggler.note,
                  "its step less waiting takes %.1f %% of a step longer than the median's",
                  100 * more);

@@ -330,7 +330,22 @@ static struct place longest_pause(const struct figures *f, bool input)
     return best;
 }
 
-/* The step of a core with the most of something; with none of it, nowhere. */
+/* The step of a core of a host with the most of something, and how much that is. */
+static void more_of(const struct figure_host *h, uint32_t core,
+                    uint64_t (*amount)(const struct figure_step *s), struct place *best,
+                    uint64_t *most)
+{
+    const struct figure_core *c = &h->cores[core];
+    for (uint32_t k = 0; k < c->nsteps; k++) {
+        const struct figure_step *s = &c->steps[k];
+        if (!s->whole || amount(s) <= *most)
+            continue;
+        *most = amount(s);
+        *best = place_of(h, c, s->begin_ps, s->end_ps);
+    }
+}
+
+/* Of all cores; with none of it, nowhere. */
 static struct place step_with_most(const struct figures *f,
                                    uint64_t (*amount)(const struct figure_step *s))
 {
@@ -338,13 +353,7 @@ static struct place step_with_most(const struct figures *f,
     uint64_t most = 0;
     for (uint32_t h = 0; h < f->nhosts; h++)
         for (uint32_t c = 0; c < f->hosts[h].ncores; c++)
-            for (uint32_t k = 0; k < f->hosts[h].cores[c].nsteps; k++) {
-                const struct figure_step *s = &f->hosts[h].cores[c].steps[k];
-                if (!s->whole || amount(s) <= most)
-                    continue;
-                most = amount(s);
-                best = place_of(&f->hosts[h], &f->hosts[h].cores[c], s->begin_ps, s->end_ps);
-            }
+            more_of(&f->hosts[h], c, amount, &best, &most);
     return best;
 }
 
@@ -360,6 +369,20 @@ static uint64_t own_ps(const struct figure_step *s)
 {
     uint64_t ps = figure_length(s->begin_ps, s->end_ps);
     return ps > s->wait_ps ? ps - s->wait_ps : 0;
+}
+
+/* Of the host or core that is named, though a step elsewhere may have taken longer once. */
+static struct place step_of_straggler(const struct figures *f)
+{
+    struct place best = {0};
+    uint64_t most = 0;
+    if (!f->straggler_text[0])
+        return step_with_most(f, own_ps);
+    const struct figure_host *h = &f->hosts[f->straggler_host];
+    for (uint32_t c = 0; c < h->ncores; c++)
+        if (f->straggler_core == UINT32_MAX || f->straggler_core == c)
+            more_of(h, c, own_ps, &best, &most);
+    return best;
 }
 
 struct place suggestion_op_place(const struct view *v, const struct op_metrics *op)
@@ -382,7 +405,7 @@ static struct place where(const struct view *v, int rule)
     if (rule == BARRIERS && v->f->barrier_ps)
         return step_with_most(v->f, barrier_ps);
     if (rule == STRAGGLER)
-        return step_with_most(v->f, own_ps);
+        return step_of_straggler(v->f);
     if (rule == MEMORY_BOUND || rule == COMPUTE_BOUND || rule == LOW_USE)
         return step_with_most(v->f, busy_ps);
     if (rule == MEMORY_NEAR && v->memory->full > 0)

@@ -72,6 +72,13 @@ static void work(struct gate *g, const struct figures *f)
         unknown(g, f->mxu.reason);
 }
 
+/* What cores wait for each other at barriers between ops is among the waits for other devices. */
+static double idle_of(const struct figures *f)
+{
+    double barriers = f->window_ps ? (double)f->barrier_ps / (double)f->window_ps : 0;
+    return f->idle.v > barriers ? f->idle.v - barriers : 0;
+}
+
 static void gates(struct status *st)
 {
     const struct view *v = st->v;
@@ -87,7 +94,7 @@ static void gates(struct status *st)
     g[WORK].at_least = true;
     work(&g[WORK], f);
     if (f->idle.known && f->busy_ps)
-        known(&g[WAITS], f->idle.v + suggestion_share(v, is_infeed) + v->v[COPIES].share +
+        known(&g[WAITS], idle_of(f) + suggestion_share(v, is_infeed) + v->v[COPIES].share +
                              v->v[TRANSFER].share);
     else
         unknown(&g[WAITS], f->idle.known ? v->v[IDLE].evidence : f->idle.reason);
@@ -174,11 +181,14 @@ static void say_steps(struct status *st)
         return;
     }
     char sd[80] = "";
+    uint32_t whole = 0; /* one that the capture cuts is no part of the mean */
+    for (uint32_t i = 0; i < f->nsteps; i++)
+        whole += f->steps[i].whole;
     if (f->step_time_sd.known && f->step_time_sd.v > 0)
         snprintf(sd, sizeof sd, ", with a deviation of %s",
                  time_words(b, sizeof b, f->step_time_sd.v));
-    say(&st->s, "A step takes %s, the mean of %.0f%s%s%s.",
-        time_words(a, sizeof a, f->step_time_mean.v), f->nsteps_figure.v, sd,
+    say(&st->s, "A step takes %s, the mean of %u%s%s%s.",
+        time_words(a, sizeof a, f->step_time_mean.v), whole, sd,
         f->basis_text[0] ? "; steps are " : "", f->basis_text);
 }
 
