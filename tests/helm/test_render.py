@@ -243,7 +243,7 @@ def test_secrets_are_files_and_never_flags(helm):
     assert {v['name']: (v['secret']['secretName'], v['secret']['items'][0]['key']) for v in p['volumes']} == {
         'rpc-key': ('xprofd-keys', 'rpc-key'), 'cookie-key': ('xprofd-keys', 'cookie-key'),
         'oidc-client-secret': ('xprofd-oidc', 'client-secret')}
-    assert [v['name'] for v in pod(workloads(objects)['shard'])['volumes']] == ['rpc-key']
+    assert [v['name'] for v in pod(workloads(objects)['shard'])['volumes']] == ['rpc-key', 'scratch']
     f = flags(workloads(helm.of('key-in-values'))['frontend'])
     assert not [v for values in f.values() for v in values if KEY in v]
 

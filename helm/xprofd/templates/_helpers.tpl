@@ -365,6 +365,9 @@ spec:
         {{- if .of.tlsSecret }}
         - {name: tls, mountPath: /etc/xprofd/tls, readOnly: true}
         {{- end }}
+        {{- if .of.scratch }}
+        - {name: scratch, mountPath: /tmp}
+        {{- end }}
         {{- with concat .root.Values.extraVolumeMounts .of.extraVolumeMounts }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
@@ -385,6 +388,10 @@ spec:
     {{- with .of.tlsSecret }}
     - name: tls
       secret: {secretName: {{ . }}, defaultMode: 0440}
+    {{- end }}
+    {{- with .of.scratch }}
+    - name: scratch
+      emptyDir: {sizeLimit: {{ . }}}
     {{- end }}
     {{- with concat .root.Values.extraVolumes .of.extraVolumes }}
     {{- toYaml . | nindent 4 }}
