@@ -110,6 +110,11 @@ void comm_sum_add(struct comm_sum *to, const struct comm_sum *from)
     }
 }
 
+bool comm_has_id(const struct comm *c, const struct comm_core *core)
+{
+    return !core->by_number || (c->hosts == 1 && c->partitions <= (int64_t)c->cores.n);
+}
+
 /* --- facts --- */
 
 static void put_sum(struct facts_out *f, const struct comm_sum *s)
@@ -241,6 +246,7 @@ void comm_put(const struct comm *c, struct facts_out *f, struct xp_span wanted)
     facts_u64(f, c->unpaired);
     facts_i64(f, c->slices);
     facts_i64(f, c->per_slice);
+    facts_i64(f, c->partitions);
 }
 
 enum xp_status comm_map(const struct tool_host *host, const struct tool_args *args,
@@ -405,5 +411,8 @@ enum xp_status comm_add(struct comm *c, struct facts *f, uint32_t host, struct x
     int64_t each = facts_get_i64(f);
     c->slices = slices > c->slices ? slices : c->slices;
     c->per_slice = each > c->per_slice ? each : c->per_slice;
+    int64_t partitions = facts_get_i64(f);
+    c->partitions = partitions > c->partitions ? partitions : c->partitions;
+    c->hosts++;
     return g.busy ? xp_fail(err, XP_BUSY, 0, "no memory left for channels") : facts_ok(f, err);
 }

@@ -90,7 +90,13 @@ struct comm {
     struct idmap channel_by, group_by, cell_by;
     uint64_t cells_left, channels_left, unpaired; /* unpaired: starts whose done was not seen */
     int64_t slices, per_slice; /* that the ops name, and devices of one; 0: none */
+    int64_t partitions;        /* that the ops number, over all that are known; 0: none */
+    uint32_t hosts;            /* that were added */
 };
+
+/* Does the program call the core by its id? Where no profile tells it, the plane's number stands
+ * for it as long as there is one host, and no other can be among those that the ops name. */
+bool comm_has_id(const struct comm *c, const struct comm_core *core);
 
 bool comm_init(struct comm *c, struct xp_arena *a);
 void comm_fini(struct comm *c);

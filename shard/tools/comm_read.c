@@ -232,6 +232,8 @@ static enum xp_status read_ops(struct reader *r, bool *any, struct xp_error *err
             return no_memory(err);
         XP_TRY(read_stats(r, &eye, i, err));
     }
+    if (most >= r->c->partitions && most < OP_WORDS_MEMBERS)
+        r->c->partitions = most + 1;
     r->base = r->c->slices > 1 && most >= 0 && me > most ? me - me % (most + 1) : 0;
     return pair_up(r) ? XP_OK : no_memory(err);
 }

@@ -5,6 +5,8 @@
 #include "shard/tools/report_pod.h"
 #include "shard/tools/topology.h"
 
+#define NOTE 480
+
 struct place {
     const struct comm_core *core; /* NULL: of a GPU or CPU */
     const struct pod_core *sums;
@@ -49,7 +51,7 @@ static void row(void *ctx, uint64_t i, struct report_cell *c)
     const struct place *p = &v->v[i];
     *c++ = report_of_text(p->sums->host->name);
     *c++ = report_of_text(p->sums->core->name);
-    *c++ = p->core ? report_of_i64(p->core->id) : report_none();
+    *c++ = p->core && !p->core->by_number ? report_of_i64(p->core->id) : report_none();
     *c++ = p->core ? report_of_i64(p->chip) : report_none();
     *c++ = p->core ? report_of_u64(p->core->core_num) : report_none();
     *c++ = p->core ? report_of_i64(p->slice) : report_none();
@@ -148,13 +150,19 @@ static bool number(struct chips *v, struct xp_arena *a)
     return true;
 }
 
-/* The numbers go on from slice to slice, and the program tells how many devices one has. */
-static void split(struct chips *v)
+static uint32_t cores_of_chip(const struct chips *v)
 {
     uint32_t cores = 1;
     for (uint32_t i = 0; i < v->n; i++)
         if (v->v[i].core && v->v[i].core->core_num >= cores && v->v[i].core->core_num < 16)
             cores = v->v[i].core->core_num + 1;
+    return cores;
+}
+
+/* The numbers go on from slice to slice, and the program tells how many devices one has. */
+static void split(struct chips *v)
+{
+    uint32_t cores = cores_of_chip(v);
     int64_t each = v->c->per_slice / cores;
     if (v->slices > 1 || v->c->slices < 2 || each < 1 || v->most < each)
         each = INT64_MAX; /* one slice, or each counts from 0 */
@@ -177,13 +185,40 @@ static void by_hosts(struct chips *v)
     }
 }
 
+/* How many chips a slice has, whichever of its hosts are here: as many as the program is for, and
+ * a slice that there is. 0: no slice is so large. */
+static uint32_t size_of_slice(const struct chips *v, struct xp_span device)
+{
+    int64_t slices = v->slices > v->c->slices ? v->slices : v->c->slices, cores = cores_of_chip(v);
+    int64_t all = cores * (slices > 1 ? slices : 1);
+    int64_t told = (v->c->partitions + all - 1) / all, seen = v->most + 1;
+    return topology_whole(device, (uint32_t)(told > seen ? told : seen));
+}
+
+static uint32_t chips_here(const struct chips *v, struct xp_arena *a)
+{
+    struct idmap seen;
+    uint32_t n = 0, at;
+    idmap_init(&seen, a);
+    for (uint32_t i = 0; i < v->n; i++) {
+        uint64_t key = (uint64_t)v->v[i].slice << 32 | (uint64_t)v->v[i].chip;
+        if (!v->v[i].core || idmap_get(&seen, key, &at))
+            continue;
+        n++;
+        if (!idmap_put(&seen, key, 0))
+            break;
+    }
+    return n;
+}
+
 static const char *note_of(struct chips *v, const struct tool_args *args, struct report *r,
                            struct xp_error *err)
 {
     struct xp_span asked = {0}, device = v->f->nhosts ? v->f->hosts[0].chip : (struct xp_span){0};
-    struct topology t = topology_of(device, (uint32_t)v->most + 1);
+    uint32_t whole = size_of_slice(v, device);
+    struct topology t = topology_of(device, whole);
     struct xp_error small = {0};
-    char *note = xp_arena_alloc(r->a, 300), size[48];
+    char *note = xp_arena_alloc(r->a, NOTE), size[48], missing[160] = "";
     if (tool_arg(args, "topology", &asked) && asked.n) {
         struct topology own;
         if (topology_parse(asked, 1, &own, err))
@@ -198,13 +233,22 @@ static const char *note_of(struct chips *v, const struct tool_args *args, struct
         xp_fail(err, XP_BUSY, 0, "no memory left for the report");
         return NULL;
     }
+    if (!whole && !asked.n)
+        return "No torus: no slice is as large as the numbers of these chips say. x is the "
+               "device's "
+               "number, y its host; topology=4x8 says a shape.";
     for (uint32_t i = 0; i < v->n; i++)
         topology_place(&t, (uint32_t)v->v[i].chip, v->v[i].xyz);
     snprintf(size, sizeof size, t.solid ? "%u x %u x %u" : "%u x %u", t.dims[0], t.dims[1],
              t.dims[2]);
-    snprintf(note, 300, "%s: %s%s, chips in order of their numbers, x first. %s",
+    uint64_t all = (uint64_t)t.dims[0] * t.dims[1] * t.dims[2] * (uint64_t)v->slices;
+    uint32_t here = chips_here(v, r->a);
+    if (here < all)
+        snprintf(missing, sizeof missing, "%u of %llu chips are here, the others' hosts are not. ",
+                 here, (unsigned long long)all);
+    snprintf(note, NOTE, "%s: %s%s, chips in order of their numbers, x first. %s%s",
              asked.n ? "The torus as it was asked for" : "Assumed", size,
-             v->slices > 1 ? " a slice" : "",
+             v->slices > 1 ? " a slice" : "", missing,
              asked.n ? ""
                      : "No profile records coordinates: this is the shape that slices of this type "
                        "and size have; topology=4x8 says another.");

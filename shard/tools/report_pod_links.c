@@ -114,7 +114,8 @@ static const struct report_column edge_columns[] = {
     {"to", "To", "count", REPORT_COL_NUMBER, false, "partition that gets it, where it is measured"},
     {"host", "Host", "", REPORT_COL_TEXT, false, "that gets it"},
     {"core", "Core", "", REPORT_COL_TEXT, false, "that gets it"},
-    {"from_host", "From host", "", REPORT_COL_TEXT, false, "n/a: its profile is not here"},
+    {"from_host", "From host", "", REPORT_COL_TEXT, false,
+     "n/a: its profile is not here, or none tells which core it is"},
     {"from_core", "From core", "", REPORT_COL_TEXT, false, ""},
     {"count", "Times", "count", REPORT_COL_NUMBER, true, ""},
     {"mean_time", "Latency", "ps", REPORT_COL_NUMBER, false, "mean, on the core that gets it"},
@@ -146,12 +147,14 @@ static void edge_row(void *ctx, uint64_t i, struct report_cell *c)
     const struct comm_edge *e = v->edges[i];
     const struct comm_channel *x = &VEC(v->c->channels, struct comm_channel)[e->channel];
     const struct comm_core *core = core_at(v, e->core);
-    *c++ = e->from >= 0 ? report_of_i64(e->from) : report_none();
-    *c++ = core ? report_of_i64(core->id) : report_none();
+    bool told = core && comm_has_id(v->c, core);
+    int64_t from = told ? e->from : -1;
+    *c++ = from >= 0 ? report_of_i64(from) : report_none();
+    *c++ = told ? report_of_i64(core->id) : report_none();
     *c++ = core && core->host < v->f->nhosts ? report_of_text(v->f->hosts[core->host].name)
                                              : report_none();
     *c++ = core ? text(v, core->plane) : report_none();
-    name_core(v, e->from, c, c + 1);
+    name_core(v, from, c, c + 1);
     c += 2;
     *c++ = report_of_u64(e->sum.count);
     *c++ = mean(e->sum.total_ps, e->sum.count);
@@ -186,28 +189,49 @@ static size_t chosen(const struct comm *c, struct xp_span wanted)
     return at;
 }
 
+/* Cores by what the program calls them; an id that several have is nobody's. */
+static bool find_ids(struct view *v)
+{
+    idmap_init(&v->by_id, v->a);
+    for (size_t i = 0; i < v->c->cores.n; i++) {
+        const struct comm_core *core = &VEC(v->c->cores, struct comm_core)[i];
+        uint32_t at = (uint32_t)i, before;
+        if (!comm_has_id(v->c, core))
+            continue;
+        if (idmap_get(&v->by_id, (uint64_t)core->id, &before))
+            at = UINT32_MAX;
+        if (!idmap_put(&v->by_id, (uint64_t)core->id, at))
+            return false;
+    }
+    return true;
+}
+
+/* A row is a core that gets something: where the pairs are told, one that only sends has none. */
 static bool find_edges(struct view *v, size_t channel)
 {
     const struct comm_edge *e = v->c->edges.p;
+    bool pairs = false;
     v->edges = xp_arena_alloc(v->a, (v->c->edges.n + 1) * sizeof *v->edges);
-    idmap_init(&v->by_id, v->a);
-    for (size_t i = 0; i < v->c->cores.n; i++)
-        if (!idmap_put(&v->by_id, (uint64_t)VEC(v->c->cores, struct comm_core)[i].id, (uint32_t)i))
-            return false;
-    for (size_t i = 0; v->edges && i < v->c->edges.n; i++)
-        if (e[i].channel == channel && e[i].sum.count)
+    for (size_t i = 0; i < v->c->edges.n; i++)
+        pairs |= e[i].channel == channel && (e[i].from >= 0 || e[i].to >= 0);
+    for (size_t i = 0; v->edges && i < v->c->edges.n; i++) {
+        const struct comm_core *core = core_at(v, e[i].core);
+        bool gets = e[i].from >= 0 || !pairs || !core || !comm_has_id(v->c, core);
+        if (e[i].channel == channel && e[i].sum.count && gets)
             v->edges[v->nedges++] = &e[i];
-    return v->edges != NULL;
+    }
+    return v->edges && find_ids(v);
 }
 
 static enum xp_status edges(struct report *r, struct view *v, struct xp_span wanted,
                             struct xp_error *err)
 {
     size_t at = chosen(v->c, wanted);
-    if (wanted.n && v->c->channels.n && at == v->c->channels.n) {
+    if (wanted.n && at == v->c->channels.n) {
         report_note(r, REPORT_WARNING, "no_such_channel",
                     "There is no channel of the key that was asked for in what the page is about: "
-                    "another is shown.");
+                    "%s.",
+                    at ? "another is shown" : "there is none at all");
         wanted = (struct xp_span){0};
         at = chosen(v->c, wanted);
     }

@@ -42,6 +42,19 @@ struct topology topology_of(struct xp_span device, uint32_t chips)
     return t;
 }
 
+uint32_t topology_whole(struct xp_span device, uint32_t chips)
+{
+    const uint32_t cube = 64; /* 4 x 4 x 4, of which larger ones are made */
+    uint32_t n = 1;
+    if (chips > TOPOLOGY_LARGEST)
+        return 0;
+    if (!is_flat(device) && chips > cube)
+        return (chips + cube - 1) / cube * cube;
+    while (n < chips)
+        n *= 2;
+    return n;
+}
+
 enum xp_status topology_parse(struct xp_span text, uint32_t chips, struct topology *t,
                               struct xp_error *err)
 {

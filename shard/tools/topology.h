@@ -12,6 +12,7 @@
 #include "lib/base/status.h"
 
 #define TOPOLOGY_CHIPS (1u << 20)
+#define TOPOLOGY_LARGEST (1u << 14) /* chips of a slice; the largest that are sold have 9,216 */
 
 struct topology {
     uint32_t dims[3]; /* x, y, z; 1 where there is none */
@@ -20,6 +21,8 @@ struct topology {
 
 /* device: "TPU v6 Lite". chips of one slice, 1 to TOPOLOGY_CHIPS. */
 struct topology topology_of(struct xp_span device, uint32_t chips);
+/* How many chips the smallest slice has that has so many; 0: no slice has. */
+uint32_t topology_whole(struct xp_span device, uint32_t chips);
 /* "4x8", "2x2x4". XP_BAD_REQUEST: it is not of that form, or has fewer chips. */
 enum xp_status topology_parse(struct xp_span text, uint32_t chips, struct topology *t,
                               struct xp_error *err);

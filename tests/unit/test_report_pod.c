@@ -46,8 +46,10 @@ static void put_core(struct xp_buf *space, int n, int id, int64_t late)
     make_add_meta(&plane, 4, STEP, "7");
     make_add_meta(&plane, 4, STEP2, "8");
     put_stat_names(&plane, stat_names, 3);
-    put_u64(&plane, 6, DEVICE, (uint64_t)id);
-    put_u64(&plane, 6, CHIP, (uint64_t)id);
+    if (id >= 0) {
+        put_u64(&plane, 6, DEVICE, (uint64_t)id);
+        put_u64(&plane, 6, CHIP, (uint64_t)id);
+    }
     make_put(space, 1, &plane);
 }
 
@@ -55,7 +57,7 @@ static struct tool_file host(const char *name, int first)
 {
     struct tool_file f = {name, make_message()};
     put_core(&f.space, 0, first, 0);
-    put_core(&f.space, 1, first + 1, 40);
+    put_core(&f.space, 1, first < 0 ? first : first + 1, 40);
     return f;
 }
 
@@ -113,8 +115,7 @@ static void edges_lead_from_who_sends_to_where_it_is_measured(void **state)
     assert_says(report_at(doc, "edges", r, "host"), "b");
     assert_says(report_at(doc, "edges", r, "from_host"), "a");
     assert_says(report_at(doc, "edges", r, "from_core"), "/device:TPU:1");
-    r = row_of(doc, "edges", "to", 3); /* nobody sends to it */
-    assert_true(json_is_null(report_at(doc, "edges", r, "from")));
+    assert_int_equal(report_rows(doc, "edges"), 3); /* nobody sends to 3 */
     json_decref(doc);
 }
 
@@ -163,6 +164,41 @@ static void chips_are_where_their_numbers_put_them(void **state)
     json_decref(doc);
 }
 
+/* One of two hosts: the groups say that there are four. */
+static void a_slice_is_as_large_as_the_program_says(void **state)
+{
+    static const char *const none[] = {"channel=x:1", NULL};
+    (void)state;
+    struct tool_file f[2] = {host("b", 2), host("a", 0)};
+    json_t *doc = report_ask("pod_viewer", f, 1, NULL);
+    xp_buf_fini(&f[1].space);
+    size_t r = row_of(doc, "chips", "id", 3);
+    assert_int_equal(whole(doc, "chips", r, "x"), 1);
+    assert_int_equal(whole(doc, "chips", r, "y"), 1);
+    json_decref(doc);
+    doc = report_ask("pod_viewer", (struct tool_file[]){host("a", 0)}, 1, none);
+    assert_true(report_notes(doc, "no_such_channel"));
+    assert_int_equal(whole(doc, "chips", row_of(doc, "chips", "id", 1), "x"), 1);
+    json_decref(doc);
+}
+
+/* Both hosts have a core 0, and nothing says which of them is partition 0. */
+static void ids_that_no_profile_tells_are_nobodys(void **state)
+{
+    (void)state;
+    struct tool_file f[2] = {host("a", -1), host("b", -1)};
+    json_t *doc = report_ask("pod_viewer", f, 2, NULL);
+    for (size_t i = 0; i < report_rows(doc, "chips"); i++)
+        assert_true(json_is_null(report_at(doc, "chips", i, "id")));
+    assert_int_equal(report_rows(doc, "edges"), 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(json_is_null(report_at(doc, "edges", i, "from")));
+        assert_true(json_is_null(report_at(doc, "edges", i, "to")));
+        assert_true(json_is_null(report_at(doc, "edges", i, "from_host")));
+    }
+    json_decref(doc);
+}
+
 static void a_step_that_is_asked_for_is_that_one(void **state)
 {
     static const char *const eight[] = {"step=8", "topology=4x1", NULL};
@@ -183,6 +219,8 @@ int main(void)
         cmocka_unit_test(another_channel_is_shown_when_it_is_asked_for),
         cmocka_unit_test(collectives_are_told_by_group_and_by_step),
         cmocka_unit_test(chips_are_where_their_numbers_put_them),
+        cmocka_unit_test(a_slice_is_as_large_as_the_program_says),
+        cmocka_unit_test(ids_that_no_profile_tells_are_nobodys),
         cmocka_unit_test(a_step_that_is_asked_for_is_that_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

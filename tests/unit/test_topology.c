@@ -36,6 +36,16 @@ static void odd_numbers_of_chips_have_a_place_each(void **state)
     }
 }
 
+static void slices_of_which_chips_are_missing_are_whole(void **state)
+{
+    (void)state;
+    assert_int_equal(topology_whole(xp_span_str("TPU v6 Lite"), 12), 16);
+    assert_int_equal(topology_whole(xp_span_str("TPU v6 Lite"), 16), 16);
+    assert_int_equal(topology_whole(xp_span_str("TPU v4"), 3), 4);
+    assert_int_equal(topology_whole(xp_span_str("TPU v5p"), 130), 192);
+    assert_int_equal(topology_whole(xp_span_str("TPU v5p"), 1048573), 0);
+}
+
 static void chips_are_numbered_along_x_first(void **state)
 {
     (void)state;
@@ -76,6 +86,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slices_have_the_shapes_that_they_are_sold_in),
         cmocka_unit_test(odd_numbers_of_chips_have_a_place_each),
+        cmocka_unit_test(slices_of_which_chips_are_missing_are_whole),
         cmocka_unit_test(chips_are_numbered_along_x_first),
         cmocka_unit_test(a_size_is_taken_from_who_knows_it),
         cmocka_unit_test(a_size_that_is_none_is_refused),
