@@ -488,6 +488,15 @@ bool suggestion_is_time(const struct view *v, const struct finding *d)
     return rule < MEMORY_NEAR || rule == LOW_USE;
 }
 
+const char *suggestion_whole(const struct view *v, const struct finding *d)
+{
+    if (d == &v->v[LOW_USE])
+        return "what devices could do";
+    return suggestion_is_time(v, d)  ? "the time"
+           : d == &v->v[MEMORY_NEAR] ? "its capacity"
+                                     : "the peak";
+}
+
 /* Being near a peak is no fault, but for memory, whose end is one of the program. */
 const char *suggestion_priority(const struct view *v, const struct finding *d)
 {
@@ -561,10 +570,7 @@ static void verdict(struct report *r, const struct view *v)
         most = v->v[i].state == APPLIES ? &v->v[i] : NULL;
     if (most)
         report_verdict(r, "%s: %.1f %% of %s. %s", most->rule->what, 100 * most->share,
-                       suggestion_is_time(v, most)  ? "the time"
-                       : most == &v->v[MEMORY_NEAR] ? "it"
-                                                    : "the peak",
-                       most->rule->fix);
+                       suggestion_whole(v, most), most->rule->fix);
     else if (v->f->window_ps)
         report_verdict(r, "No rule applies: nothing stands out.");
     else

@@ -75,7 +75,7 @@ static void figure_line(struct lines *l, const struct view *v, int rule)
         snprintf(one->words, sizeof one->words, "of the peak of the matrix units");
         break;
     case LOW_USE:
-        snprintf(one->words, sizeof one->words, "unused, of what devices could do while ops run");
+        snprintf(one->words, sizeof one->words, "unused while ops run, of what devices could do");
         break;
     default:
         snprintf(one->words, sizeof one->words, "all of it, of the devices' time");

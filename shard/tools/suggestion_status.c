@@ -159,9 +159,7 @@ static void say_status(struct status *st, const char *word, const char *why)
             "It needs attention: %u finding%s of priority P0, %u of P1, %u of P2. The "
             "weightiest: %s, %.1f %% of %s.",
             n[0], n[0] == 1 ? "" : "s", n[1], n[2], most->rule->what, 100 * most->share,
-            suggestion_is_time(st->v, most)  ? "the time"
-            : most == &st->v->v[MEMORY_NEAR] ? "its capacity"
-                                             : "the peak");
+            suggestion_whole(st->v, most));
     else if (strcmp(word, "NEEDS_ATTENTION") == 0)
         say(&st->s, "It needs attention: no rule applies, but %s.", why);
     else if (strcmp(word, "OPTIMAL") == 0)

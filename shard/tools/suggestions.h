@@ -71,6 +71,8 @@ struct view {
 
 /* Is its share one of time, so that something could be won of a step? */
 bool suggestion_is_time(const struct view *v, const struct finding *d);
+const char *suggestion_whole(const struct view *v,
+                             const struct finding *d); /* of what it is a share */
 /* "P0", "P1" or "P2". */
 const char *suggestion_priority(const struct view *v, const struct finding *d);
 /* What could be won of a step at most, in ps; 0: no step is known, or it is no time. */
