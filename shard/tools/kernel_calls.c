@@ -1,6 +1,5 @@
 #include "shard/tools/kernel_calls.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "shard/tools/kernel_inside.h"
@@ -107,7 +106,6 @@ static enum xp_status kernel_of(struct finder *f, struct values_eye *eye,
                                 struct xp_error *err)
 {
     struct meta m;
-    char key[256];
     const struct part_evmeta *em = &pl->evmeta[name];
     struct xp_span hlo = part_str(f->p, em->name), op = op_of(f->p, em);
     XP_TRY(read_meta(f, eye, name, &m, err));
@@ -115,9 +113,14 @@ static enum xp_status kernel_of(struct finder *f, struct values_eye *eye,
     if (!xp_span_has(hlo, XP_SPAN_LIT(" custom-call(")) &&
         !xp_span_eq(m.category, XP_SPAN_LIT("custom-call")))
         return XP_OK;
-    int n = snprintf(key, sizeof key, "%d %llu %.*s", m.has_program, (unsigned long long)m.program,
-                     (int)(op.n < 200 ? op.n : 200), (const char *)op.p);
-    *number = xp_strpool_add(&f->keys, xp_span_of(key, (size_t)n));
+    uint8_t *key = xp_arena_alloc(f->a, sizeof m.program + 1 + op.n);
+    if (!key)
+        return no_memory(err);
+    memcpy(key, &m.program, sizeof m.program);
+    key[sizeof m.program] = m.has_program;
+    if (op.n)
+        memcpy(key + sizeof m.program + 1, op.p, op.n);
+    *number = xp_strpool_add(&f->keys, xp_span_of(key, sizeof m.program + 1 + op.n));
     if (*number == XP_STRPOOL_FULL || !grow_kernels(f))
         return no_memory(err);
     if (*number <= f->out->n)
@@ -192,7 +195,6 @@ static enum xp_status find_in_plane(struct finder *f, const struct part_plane *p
     }
     if (!ops)
         return XP_OK;
-    f->out->tpu = true;
     for (uint32_t i = 0; i < ops->nlanes; i++) {
         uint32_t of[LANE_BLOCK];
         size_t got;
@@ -234,6 +236,7 @@ static void count_run(const struct part *p, struct kernel_call *k, const struct 
         return;
     k->least_ps = k->runs == 0 || took < k->least_ps ? took : k->least_ps;
     k->most_ps = took > k->most_ps ? took : k->most_ps;
+    k->begun_ps = kernel_sum(k->begun_ps, took);
     k->runs++;
 }
 
@@ -245,8 +248,10 @@ enum xp_status kernel_calls_find(const struct part *p, struct xp_arena *a, struc
     if (!xp_strpool_init(&f.keys, a))
         return no_memory(err);
     for (uint32_t i = 0; i < p->nplanes; i++)
-        if (profile_is_tpu(profile_plane_name(p, &p->planes[i])))
+        if (profile_is_tpu(profile_plane_name(p, &p->planes[i]))) {
+            out->tpu = true;
             XP_TRY(find_in_plane(&f, &p->planes[i], err));
+        }
     if (out->nruns)
         qsort(out->runs, out->nruns, sizeof *out->runs, by_begin);
     if (!kernel_calls_tell(p, out, a))
@@ -386,10 +391,17 @@ void kernel_calls_choose(const struct kernel_calls *c, const struct kernel_ask *
 {
     struct kernel_ask less = *ask;
     choose(c, ask, here, a, out);
-    less.run = 0;
-    if (!out->found && ask->soft)
-        choose(c, &less, here, a, out);
     if (out->found || !ask->soft)
+        return;
+    less.run = 0;
+    choose(c, &less, here, a, out);
+    if (!out->found)
+        choose(c, &less, true, a, out);
+    less.program = (struct xp_span){0};
+    if (!out->found)
+        choose(c, &less, true, a, out);
+    out->run_other = out->found;
+    if (out->found)
         return;
     choose(c, &(struct kernel_ask){.soft = true}, true, a, out);
     out->fit = 0;

@@ -20,7 +20,8 @@ struct kernel_call {
     struct xp_span target, source, stack, tf_op;
     uint64_t program, runs, recorded; /* recorded: runs whose inside is told */
     bool has_program;
-    int64_t time_ps, least_ps, most_ps;
+    int64_t time_ps;                     /* of all, cut to the range */
+    int64_t begun_ps, least_ps, most_ps; /* of those that begin in it */
     int64_t first_ps, first_duration_ps;
     struct xp_span first_plane;
     uint32_t best; /* of all its runs: what their insides tell, see kernel_run */
@@ -38,7 +39,7 @@ struct kernel_calls {
     uint32_t n;
     struct kernel_run *runs; /* by begin */
     size_t nruns;
-    bool tpu; /* there is one, with ops */
+    bool tpu; /* there is one */
 };
 
 enum xp_status kernel_calls_find(const struct part *p, struct xp_arena *a, struct kernel_calls *out,
@@ -61,6 +62,7 @@ enum xp_status kernel_ask_of(const struct tool_args *args, struct kernel_ask *as
 struct kernel_choice {
     bool found;
     uint8_t fit;     /* 2: it is called as was asked for; 1: but for its number; 0: it is another */
+    bool run_other;  /* of that name, but not that run, on that host, of that program */
     uint32_t kernel; /* number */
     size_t run;
     uint64_t number, of; /* among the kernel's runs, by begin, from 1 */

@@ -58,12 +58,23 @@ static bool has(struct xp_span s, const char *what)
     return xp_span_has(s, xp_span_str(what));
 }
 
+/* Not what is asynchronous. */
+static bool syncs(struct xp_span opcode)
+{
+    for (size_t i = 0; i + 4 <= opcode.n; i++)
+        if (memcmp(opcode.p + i, "sync", 4) == 0 && (i == 0 || opcode.p[i - 1] != 'a'))
+            return true;
+    return false;
+}
+
 enum kernel_kind kernel_instruction_kind(struct xp_span unit, struct xp_span opcode,
                                          struct xp_span details)
 {
-    static const char *const sync[] = {"sync", "barrier", "fence", "wait"};
+    static const char *const sync[] = {"barrier", "fence", "wait"};
     if (has(opcode, "wait") && has(opcode, "dma"))
         return KERNEL_DMA;
+    if (syncs(opcode))
+        return KERNEL_SYNC;
     for (size_t i = 0; i < sizeof sync / sizeof *sync; i++)
         if (has(opcode, sync[i]))
             return KERNEL_SYNC;

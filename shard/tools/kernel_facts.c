@@ -24,6 +24,7 @@ static void put_kernel(struct facts_out *f, const struct kernel_call *k)
     facts_u64(f, k->recorded);
     facts_u64(f, k->best);
     facts_i64(f, k->time_ps);
+    facts_i64(f, k->begun_ps);
     facts_i64(f, k->least_ps);
     facts_i64(f, k->most_ps);
     facts_i64(f, k->first_ps);
@@ -150,7 +151,9 @@ static bool put_inside(struct writer *w)
                             k->finalize_waits << 3));
     facts_u64(f, k->units_cut);
     facts_u64(f, k->instructions);
+    facts_u64(f, k->sourced);
     facts_u64(f, k->bundles);
+    facts_u64(f, k->bundle_numbers);
     for (uint32_t i = 0; i < k->bins.n; i++)
         facts_u64(f, k->bundle_bins[i]);
     for (int c = 0; c < KERNEL_CAUSES; c++)
@@ -198,6 +201,7 @@ static enum xp_status put_detail(struct facts_out *f, const struct part *p,
     XP_TRY(kernel_inside_read(p, pl, run->begin_ps, run->end_ps, a, &k, err));
     facts_u64(f, choice->kernel);
     facts_u64(f, choice->fit);
+    facts_u64(f, choice->run_other);
     facts_u64(f, choice->number);
     facts_u64(f, choice->of);
     facts_text(f, part_str(p, pl->name));
@@ -267,6 +271,7 @@ static void get_kernel(struct facts *f, struct kernel_call *k)
     k->recorded = facts_get_u64(f);
     k->best = (uint32_t)facts_get_u64(f);
     k->time_ps = facts_get_i64(f);
+    k->begun_ps = facts_get_i64(f);
     k->least_ps = facts_get_i64(f);
     k->most_ps = facts_get_i64(f);
     k->first_ps = facts_get_i64(f);
@@ -375,7 +380,9 @@ static void get_inside(struct reader *r, struct kernel_detail *d)
     k->finalize_waits = flags & 8;
     k->units_cut = (uint32_t)facts_get_u64(r->f);
     k->instructions = facts_get_u64(r->f);
+    k->sourced = facts_get_u64(r->f);
     k->bundles = facts_get_u64(r->f);
+    k->bundle_numbers = facts_get_u64(r->f);
     k->bundle_bins = array(r, k->bins.n, sizeof *k->bundle_bins);
     k->causes.bins = array(r, (size_t)k->bins.n * KERNEL_CAUSES, sizeof *k->causes.bins);
     for (uint32_t i = 0; i < k->bins.n && !r->full; i++)
@@ -399,6 +406,7 @@ static struct kernel_detail *get_detail(struct reader *r, uint32_t nkernels)
     d->kernel = (uint32_t)facts_get_u64(r->f);
     r->f->bad |= d->kernel >= nkernels;
     d->fit = (uint8_t)facts_get_u64(r->f);
+    d->run_other = facts_get_u64(r->f) != 0;
     d->number = facts_get_u64(r->f);
     d->of = facts_get_u64(r->f);
     d->plane = facts_get_text(r->f);
@@ -437,7 +445,7 @@ enum xp_status kernel_facts_read(struct facts *f, struct xp_arena *a, struct ker
 
 static int rank(const struct kernel_detail *d)
 {
-    return d->fit * 4 + kernel_worth(d->in.has);
+    return (d->fit * 2 + !d->run_other) * 4 + kernel_worth(d->in.has);
 }
 
 const struct kernel_host *kernel_facts_pick(const struct kernel_host *hosts, size_t n)

@@ -41,6 +41,7 @@ struct kernel_run_told {
 struct kernel_detail {
     uint32_t kernel;
     uint8_t fit; /* see kernel_choice */
+    bool run_other;
     uint64_t number, of;
     struct xp_span plane;
     struct kernel_inside in; /* without tallies, texts and spans */

@@ -73,16 +73,17 @@ struct kernel_inside {
     struct kernel_bins bins;
     struct xp_strpool texts;
     struct kernel_unit units[KERNEL_UNITS], scheduled[KERNEL_UNITS];
-    uint32_t nunits, nscheduled, units_cut;
+    uint32_t nunits, nscheduled, units_cut; /* units_cut: of both that are left out */
     struct kernel_line lines[KERNEL_LINES];
     uint32_t nlines;
-    uint64_t instructions;
+    uint64_t instructions, sourced; /* sourced: those that tell their line */
     int64_t record_ps, recorded_ps; /* from the first instruction to the end of the last */
     bool has_details, has_numbers, bundles_cut;
     uint64_t bundles;             /* issued: distinct begins of instructions */
     uint64_t *bundle_bins;        /* by bin */
     struct kernel_bundle *bundle; /* the longest first */
     uint32_t nbundle;
+    uint64_t bundle_numbers;     /* of these and of those that are left out */
     struct kernel_tally opcodes; /* unit, opcode */
     struct kernel_tally sources; /* source, primitive, scopes */
     struct kernel_tally regions; /* parent row, name, line */

@@ -118,6 +118,7 @@ static enum xp_status read_event(struct line_reader *lr, const struct kernel_eve
     k->has_details |= f.details;
     k->has_numbers |= f.has_bundle;
     k->instructions += e->begins;
+    k->sourced += e->begins && f.source;
     count_unit(k, lr->unit, e, until);
     enum kernel_kind kind = kernel_instruction_kind(
         lr->unit_name, opcode, f.spill ? XP_SPAN_LIT("spill") : (struct xp_span){0});
@@ -254,6 +255,7 @@ static enum xp_status list_bundles(struct groups *g, struct xp_error *err)
 {
     struct kernel_inside *k = g->r->k;
     uint32_t *order = kernel_tally_sorted(&g->tally, BUNDLES_SHOWN, &k->nbundle);
+    k->bundle_numbers = g->tally.n - 1;
     k->bundle = xp_arena_zalloc(k->a, (k->nbundle + 1) * sizeof *k->bundle);
     if (!order || !k->bundle)
         return kernel_no_memory(err);

@@ -45,7 +45,10 @@ static enum xp_status open_one(struct nest *n, struct xp_span name, uint32_t lin
                                const struct kernel_event *e, struct xp_error *err)
 {
     struct kernel_inside *k = n->k;
-    struct open_region *outer = n->depth ? &n->open[n->depth - 1] : NULL;
+    /* What ends before this one is not around it, but over with its begin. */
+    while (n->depth && n->open[n->depth - 1].end_ps < e->end_ps)
+        n->depth--;
+    const struct open_region *outer = n->depth ? &n->open[n->depth - 1] : NULL;
     uint32_t key[KERNEL_TALLY_KEYS] = {outer ? outer->number : 0, kernel_text_id(&k->texts, name),
                                        line};
     struct kernel_tally_row *row = kernel_tally_row(&k->regions, key);
@@ -56,8 +59,6 @@ static enum xp_status open_one(struct nest *n, struct xp_span name, uint32_t lin
         return XP_OK;
     struct open_region *o = &n->open[n->depth++];
     *o = (struct open_region){.end_ps = e->end_ps, .number = (uint32_t)(row - k->regions.rows)};
-    if (outer && o->end_ps > outer->end_ps)
-        o->end_ps = outer->end_ps;
     o->kind = kernel_region_kind(name, &o->inferred);
     return XP_OK;
 }
@@ -168,6 +169,7 @@ struct share {
     double value;
     int64_t until_ps; /* counted up to here */
     bool told;
+    bool named;  /* it has a unit, or there are too many */
     bool before; /* the run */
     int64_t before_ps;
     uint64_t before_at; /* the last event */
@@ -176,8 +178,10 @@ struct share {
 
 static struct kernel_unit *scheduled_unit(struct kernel_inside *k, struct xp_span name)
 {
-    if (k->nscheduled == KERNEL_UNITS)
+    if (k->nscheduled == KERNEL_UNITS) {
+        k->units_cut++;
         return NULL;
+    }
     struct kernel_unit *u = &k->scheduled[k->nscheduled];
     u->name = name;
     u->fill = xp_arena_zalloc(k->a, (k->bins.n + 1) * sizeof *u->fill);
@@ -252,6 +256,7 @@ static enum xp_status shares_before(struct kernel_reader *r, const struct part_l
         XP_TRY(read_share(r, shares[i].before_at, &v, &told, err));
         if (told && v == 0) {
             shares[i].told = true;
+            shares[i].named = true;
             shares[i].unit = scheduled_unit(k, kernel_event_name(r, i));
         }
     }
@@ -281,8 +286,9 @@ enum xp_status kernel_read_schedule(struct kernel_reader *r, const struct part_l
             continue;
         struct share *s = &shares[e.name];
         int64_t since = s->until_ps;
-        if (!s->unit)
+        if (!s->named)
             s->unit = scheduled_unit(k, kernel_event_name(r, e.name));
+        s->named = true;
         if (s->told && s->value == 0)
             add_share(k, s, since, e.begin_ps);
         s->value = v;

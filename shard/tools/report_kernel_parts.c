@@ -226,9 +226,20 @@ static const char *from_words(const struct kernel_inside *k, int cause)
     return by & KERNEL_HAS_INSTRUCTIONS ? "instructions" : "regions";
 }
 
+static struct report_cell reason_cell(const struct kernel_view *v, const char *reason)
+{
+    size_t n = strlen(v->where) + strlen(reason) + 1;
+    char *p = xp_arena_alloc(v->r->a, n);
+    if (!p)
+        return report_none();
+    snprintf(p, n, "%s%s", v->where, reason);
+    return report_of_text(xp_span_str(p));
+}
+
 static void stall_row(void *ctx, uint64_t i, struct report_cell *c)
 {
-    const struct kernel_detail *d = ctx;
+    const struct kernel_view *v = ctx;
+    const struct kernel_detail *d = v->d;
     const struct kernel_cause_text *t = &kernel_cause_texts[i];
     const char *reason = why_not(&d->in, (int)i);
     double ps = (double)d->in.causes.ps[i];
@@ -239,7 +250,7 @@ static void stall_row(void *ctx, uint64_t i, struct report_cell *c)
     c[4] = report_of_bool(t->stall);
     c[5] = reason ? report_none() : report_of_text(xp_span_str(from_words(&d->in, (int)i)));
     c[6] = report_of_text(xp_span_str(t->definition));
-    c[7] = reason ? report_of_text(xp_span_str(reason)) : report_none();
+    c[7] = reason ? reason_cell(v, reason) : report_none();
     c[8] = report_of_text(xp_span_str(t->id));
 }
 
@@ -331,7 +342,8 @@ struct rows_ctx {
 static const struct report_column region_columns[] = {
     {"region", "Region", "", REPORT_COL_TEXT, false, "with those around it"},
     {"time", "Time", "ps", REPORT_COL_NUMBER, false, "with the regions inside it"},
-    {"own_time", "Own time", "ps", REPORT_COL_NUMBER, true, "without the regions inside it"},
+    {"own_time", "Own time", "ps", REPORT_COL_NUMBER, false,
+     "without the regions inside it; primitives that run at once overlap"},
     {"share", "Share", "fraction", REPORT_COL_NUMBER, false, "time / the run"},
     {"count", "Times", "count", REPORT_COL_NUMBER, true, "that it begins in the run"},
     {"mean_time", "Mean", "ps", REPORT_COL_NUMBER, false, "time / times"},
@@ -614,26 +626,23 @@ static void source_row(void *ctx, uint64_t i, struct report_cell *c)
     c[5] = report_of_i64(r->time_ps);
 }
 
-/* How many instructions tell their line, of those rows that are here. */
+/* How many instructions tell their line. */
 static void source_share(struct kernel_view *v)
 {
-    uint64_t with = 0, all = 0;
+    uint64_t with = v->d->in.sourced, all = v->d->in.instructions;
     if (!(v->d->in.has & KERNEL_HAS_INSTRUCTIONS)) {
         report_na(v->r, "kernel_sourced_fraction",
-                  "the profile has no instructions of this run, and trace points tell no "
-                  "source: " KERNEL_HOW);
+                  "%sthe profile has no instructions of this run, and trace points tell no "
+                  "source: " KERNEL_HOW,
+                  v->where);
         return;
-    }
-    for (size_t i = 0; i < v->d->sources.n; i++) {
-        all += v->d->sources.v[i].count;
-        with += v->d->sources.v[i].text[0].n ? v->d->sources.v[i].count : 0;
     }
     if (with || !all)
         report_metric(v->r, "kernel_sourced_fraction", report_ratio((double)with, (double)all),
                       all ? NULL : "no instruction begins in this run", NULL, NULL);
     else
         report_na(v->r, "kernel_sourced_fraction",
-                  "no instruction tells its source (source_info): " KERNEL_HOW);
+                  "%sno instruction tells its source (source_info): " KERNEL_HOW, v->where);
 }
 
 /* --- runs and lines --- */
@@ -711,12 +720,12 @@ static void put(struct kernel_view *v, struct report_rows t, void *ctx)
         report_table(v->r, &t);
 }
 
-static const char *cut_note(struct kernel_view *v, const struct kernel_rows *rows)
+static const char *cut_note(struct kernel_view *v, size_t n, uint64_t total)
 {
-    char *p = rows->total > rows->n ? xp_arena_alloc(v->r->a, 80) : NULL;
+    char *p = total > n ? xp_arena_alloc(v->r->a, 80) : NULL;
     if (p)
-        snprintf(p, 80, "%zu of %llu are here, those with the most time", rows->n,
-                 (unsigned long long)rows->total);
+        snprintf(p, 80, "%zu of %llu are here, those with the most time", n,
+                 (unsigned long long)total);
     return p;
 }
 
@@ -751,7 +760,7 @@ void report_kernel_tables(struct kernel_view *v)
                              .n = KERNEL_CAUSES,
                              .row = stall_row,
                              .aside = true},
-        d);
+        v);
     put(v,
         (struct report_rows){.id = "unit_times",
                              .title = "Units",
@@ -764,7 +773,7 @@ void report_kernel_tables(struct kernel_view *v)
     put(v,
         (struct report_rows){.id = "sources",
                              .title = "Instructions by source",
-                             .note = cut_note(v, &d->sources),
+                             .note = cut_note(v, d->sources.n, d->sources.total),
                              COLUMNS(source_columns),
                              .n = d->sources.n,
                              .row = source_row,
@@ -774,6 +783,7 @@ void report_kernel_tables(struct kernel_view *v)
     put(v,
         (struct report_rows){.id = "bundles",
                              .title = "Bundles",
+                             .note = cut_note(v, d->in.nbundle, d->in.bundle_numbers),
                              COLUMNS(bundle_columns),
                              .n = d->in.nbundle,
                              .row = bundle_row,
@@ -783,7 +793,7 @@ void report_kernel_tables(struct kernel_view *v)
     put(v,
         (struct report_rows){.id = "code",
                              .title = "Code between trace points",
-                             .note = cut_note(v, &d->codes),
+                             .note = cut_note(v, d->codes.n, d->codes.total),
                              COLUMNS(code_columns),
                              .n = d->codes.n,
                              .row = code_row,
@@ -793,7 +803,7 @@ void report_kernel_tables(struct kernel_view *v)
     put(v,
         (struct report_rows){.id = "opcodes",
                              .title = "Instructions",
-                             .note = cut_note(v, &d->opcodes),
+                             .note = cut_note(v, d->opcodes.n, d->opcodes.total),
                              COLUMNS(opcode_columns),
                              .n = d->opcodes.n,
                              .row = opcode_row,

@@ -38,6 +38,11 @@ static int by_name(const void *x, const void *y)
     return c ? c : (a > b) - (a < b);
 }
 
+static void take_text(struct xp_span *to, struct xp_span s)
+{
+    *to = to->n ? *to : s;
+}
+
 static void join(struct kernel_call *to, const struct kernel_call *k)
 {
     if (k->runs) {
@@ -47,6 +52,12 @@ static void join(struct kernel_call *to, const struct kernel_call *k)
     to->runs += k->runs;
     to->recorded += k->recorded;
     to->time_ps = kernel_sum(to->time_ps, k->time_ps);
+    to->begun_ps = kernel_sum(to->begun_ps, k->begun_ps);
+    to->best = kernel_worth(k->best) > kernel_worth(to->best) ? k->best : to->best;
+    take_text(&to->target, k->target);
+    take_text(&to->source, k->source);
+    take_text(&to->stack, k->stack);
+    take_text(&to->tf_op, k->tf_op);
 }
 
 /* Hosts run the same programs: one row for each kernel. */
@@ -85,7 +96,7 @@ static const struct report_column call_columns[] = {
     {"op", "Kernel", "", REPORT_COL_OP, false, "the op that is a custom call"},
     {"time", "Time", "ps", REPORT_COL_NUMBER, true, "of all its runs, over all cores"},
     {"occurrences", "Runs", "count", REPORT_COL_NUMBER, true, "that begin in the profile"},
-    {"mean_time", "Mean", "ps", REPORT_COL_NUMBER, false, "time / runs"},
+    {"mean_time", "Mean", "ps", REPORT_COL_NUMBER, false, "of its runs"},
     {"min_time", "Shortest", "ps", REPORT_COL_NUMBER, false, "of its runs"},
     {"max_time", "Longest", "ps", REPORT_COL_NUMBER, false, "of its runs"},
     {"recorded", "Runs told", "count", REPORT_COL_NUMBER, true,
@@ -123,7 +134,7 @@ static void call_row(void *ctx, uint64_t i, struct report_cell *c)
     c[0] = report_of_text(k->op);
     c[1] = report_of_i64(k->time_ps);
     c[2] = report_of_u64(k->runs);
-    c[3] = k->runs ? report_of_i64(k->time_ps / (int64_t)k->runs) : report_none();
+    c[3] = k->runs ? report_of_i64(k->begun_ps / (int64_t)k->runs) : report_none();
     c[4] = k->runs ? report_of_i64(k->least_ps) : report_none();
     c[5] = k->runs ? report_of_i64(k->most_ps) : report_none();
     c[6] = report_of_u64(k->recorded);
@@ -167,15 +178,14 @@ static int64_t stalls_of(const struct kernel_detail *d)
     return ps;
 }
 
-#define NO_INSIDE "the profile says nothing of the inside of this run: " KERNEL_HOW
-
 static void figures_of_inside(struct kernel_view *v)
 {
     const struct kernel_inside *k = &v->d->in;
     double took = (double)(k->end_ps - k->begin_ps);
     if (!(k->has & (KERNEL_HAS_INSTRUCTIONS | KERNEL_HAS_REGIONS)))
         report_na(v->r, "kernel_wait_fraction",
-                  "the profile has no instructions or regions of this run: " KERNEL_HOW);
+                  "%sthe profile has no instructions or regions of this run: " KERNEL_HOW,
+                  v->where);
     else if (k->causes.ps[CAUSE_UNRECORDED] < k->end_ps - k->begin_ps)
         report_metric(
             v->r, "kernel_wait_fraction",
@@ -187,7 +197,7 @@ static void figures_of_inside(struct kernel_view *v)
             NULL);
     else
         report_na(v->r, "kernel_wait_fraction",
-                  "what is recorded of this run takes no time: " KERNEL_HOW);
+                  "%swhat is recorded of this run takes no time: " KERNEL_HOW, v->where);
     report_metric(v->r, "kernel_recorded_fraction",
                   report_ratio(took - (double)k->causes.ps[CAUSE_UNRECORDED], took),
                   took > 0 ? NULL : "the run takes no time", NULL, NULL);
@@ -203,9 +213,9 @@ static void figures_of_inside(struct kernel_view *v)
                                         "bundle (inferred)");
     } else {
         report_na(v->r, "kernel_instructions",
-                  "the profile has no instructions of this run: " KERNEL_HOW);
+                  "%sthe profile has no instructions of this run: " KERNEL_HOW, v->where);
         report_na(v->r, "kernel_bundles",
-                  "the profile has no instructions of this run: " KERNEL_HOW);
+                  "%sthe profile has no instructions of this run: " KERNEL_HOW, v->where);
     }
 }
 
@@ -213,6 +223,10 @@ static void figures(struct kernel_view *v)
 {
     char where[160];
     report_string(v->r, "kernel_name", v->call->op, NULL);
+    if (v->call->has_program)
+        report_metric(v->r, "kernel_program", report_of_id(v->call->program), NULL, NULL, NULL);
+    else
+        report_na(v->r, "kernel_program", "the op does not say of which program it is");
     snprintf(where, sizeof where, "run %llu of %llu on %.*s, %.*s",
              (unsigned long long)v->d->number, (unsigned long long)v->d->of, print(v->host->name),
              (const char *)v->host->name.p, (int)(v->d->plane.n < 30 ? v->d->plane.n : 30),
@@ -253,8 +267,13 @@ static void notes(struct kernel_view *v)
     double told = took - (double)k->causes.ps[CAUSE_UNRECORDED];
     if (!v->d->fit)
         report_note(v->r, REPORT_INFO, "kernel_other",
-                    "The op that was asked for is no custom kernel of this run: this is the one "
-                    "that took longest of those whose inside is told best.");
+                    "The op that was asked for is no custom kernel %s: this is the one "
+                    "that took longest of those whose inside is told best.",
+                    *v->where ? "of this range" : "of this run");
+    else if (v->d->run_other)
+        report_note(v->r, REPORT_INFO, "kernel_run_other",
+                    "The run that was asked for is not %s: this is another of that kernel.",
+                    *v->where ? "in this range" : "there");
     if (v->d->fit == 1)
         report_note(v->r, REPORT_INFO, "kernel_like",
                     "No kernel has the name that was asked for; this one has the same name but for "
@@ -266,7 +285,8 @@ static void notes(struct kernel_view *v)
                     (unsigned long long)v->call->recorded);
     else if (!k->has)
         report_note(v->r, REPORT_INFO, "kernel_inside_none",
-                    "The profile says nothing of the inside of this kernel: %s.", KERNEL_HOW);
+                    "%s profile says nothing of the inside of this kernel: %s.",
+                    *v->where ? "In this range the" : "The", KERNEL_HOW);
     else if (k->has & (KERNEL_HAS_INSTRUCTIONS | KERNEL_HAS_REGIONS) && told < 0.9 * took)
         report_note(v->r, REPORT_WARNING, "kernel_cut",
                     "Only %.2g %% of the run is recorded; shares of units, regions and bundles are "
@@ -278,8 +298,8 @@ static void notes(struct kernel_view *v)
             "Shares of the schedule are the compiler's: how full the bundles are that follow "
             "a trace point, not what the units did in that time.");
     if (k->units_cut)
-        report_note(v->r, REPORT_WARNING, "kernel_units_cut",
-                    "%u more lines of instructions are not shown.", k->units_cut);
+        report_note(v->r, REPORT_WARNING, "kernel_units_cut", "%u more units are not shown.",
+                    k->units_cut);
 }
 
 /* --- source --- */
@@ -366,9 +386,11 @@ static enum xp_status nothing_found(const struct kernel_view *v, const struct ke
     if (any && (ask->kernel.n || ask->run || ask->host.n || ask->program.n))
         return xp_fail(err, XP_BAD_REQUEST, 0,
                        "no host has that run of that kernel: the table calls lists the kernels");
-    report_na(v->r, "kernel_name",
-              tpu ? "no op of this run is a custom call: kernels are written with Pallas or Mosaic"
-                  : "the run has no ops of a TPU: kernels of GPUs are in kernel_stats");
+    report_na(
+        v->r, "kernel_name",
+        tpu ? "%sno op of this run is a custom call: kernels are written with Pallas or Mosaic"
+            : "%sthe run has no ops of a TPU: kernels of GPUs are in kernel_stats",
+        tpu ? v->where : "");
     return XP_OK;
 }
 
@@ -376,7 +398,8 @@ enum xp_status report_kernels(struct facts *facts, size_t n, const struct tool_a
                               struct report *r, struct xp_error *err)
 {
     struct kernel_host *hosts = xp_arena_zalloc(r->a, (n + 1) * sizeof *hosts);
-    struct kernel_view v = {.r = r, .hosts = hosts, .n = n};
+    struct kernel_view v = {
+        .r = r, .hosts = hosts, .n = n, .where = args->range ? "in this range " : ""};
     struct kernel_ask ask;
     XP_TRY(kernel_ask_of(args, &ask, err));
     if (!hosts)

@@ -13,6 +13,7 @@ struct kernel_view {
     const struct kernel_host *host; /* whose run is shown; NULL: none */
     const struct kernel_call *call;
     const struct kernel_detail *d;
+    const char *where; /* the report is about: "" or "in this range " */
 };
 
 /* Behind the counters' samples of each host: facts are where these end. */

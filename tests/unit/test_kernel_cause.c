@@ -34,6 +34,7 @@ static void an_instruction_is_what_its_unit_name_and_text_say(void **state)
     assert_int_equal(kind_of("SALU", "dma.hbm_to_vmem", ""), KERNEL_SCALAR); /* starts one */
     assert_int_equal(kind_of("SALU", "dma.done.wait", ""), KERNEL_DMA);
     assert_int_equal(kind_of("VALU", "vsyncadd", ""), KERNEL_SYNC);
+    assert_int_equal(kind_of("SALU", "vasync.copy", ""), KERNEL_SCALAR);
     assert_int_equal(kind_of("VLD", "vld", "%v1 = vld [vmem:%s1]"), KERNEL_VMEM);
     assert_int_equal(kind_of("VST", "vst", "vst [vmem:[#allocation9_spill]] %v3"), KERNEL_SPILL);
     assert_int_equal(kind_of("VALU", "vadd", "of a spill"), KERNEL_WORK);

@@ -102,11 +102,13 @@ static void put_point(struct xp_buf *line, int64_t name, int64_t at, const char 
     make_put(line, 4, &e);
 }
 
-/* In the third run. */
+/* In the third run; in the first one region outlasts the one that it begins in. */
 static void put_regions(struct xp_buf *plane)
 {
     struct xp_buf regions = make_line(21, "XLA TraceMe", 0),
                   shares = make_line(22, "_counters_", 0), points = make_line(23, "Tensor Core", 0);
+    make_add_event(&regions, WAIT, 1000, 50);
+    make_add_event(&regions, RUN, 1040, 60);
     make_add_event(&regions, WAIT, 3000, 60);
     make_add_event(&regions, RUN, 3060, 80);
     make_add_event(&regions, INNER, 3070, 30);
@@ -269,6 +271,20 @@ static void regions_tell_what_it_waited_for_and_the_schedule_holds_until_it_chan
     json_decref(j);
 }
 
+static void a_region_that_outlasts_another_is_not_inside_it_and_keeps_its_time(void **state)
+{
+    json_t *j = ask(true, true, (const char *const[]){"kernel=k.1", "occurrence=1", NULL});
+    (void)state;
+    assert_int_equal(report_rows(j, "regions"), 2);
+    assert_true(is_text(report_at(j, "regions", 0, "region"), "ep_run_kernel"));
+    assert_int_equal(whole(j, "regions", 0, "own_time"), 60);
+    assert_int_equal(whole(j, "regions", 1, "own_time"), 40);
+    assert_int_equal(cause(j, DMA_IN), 40);
+    assert_int_equal(cause(j, REGION), 60);
+    assert_int_equal(cause(j, UNRECORDED), 0);
+    json_decref(j);
+}
+
 static void a_kernel_is_found_by_its_name_without_its_number(void **state)
 {
     json_t *j = ask(true, false, (const char *const[]){"kernel=k.77", NULL});
@@ -295,6 +311,17 @@ static void what_is_preferred_need_not_be_there(void **state)
     j = ask(true, false, (const char *const[]){"prefer=k.1", "occurrence=9", NULL});
     assert_int_equal(json_integer_value(report_value(j, "kernel_run_time")), 200);
     assert_false(report_notes(j, "kernel_other"));
+    assert_true(report_notes(j, "kernel_run_other"));
+    json_decref(j);
+    /* The name goes last: not k.1, which is told better. */
+    j = ask(true, false, (const char *const[]){"prefer=k.2", "program_id=7", "on=x", NULL});
+    assert_true(is_text(report_value(j, "kernel_name"), "k.2"));
+    assert_true(json_is_null(report_value(j, "kernel_program")));
+    assert_true(report_notes(j, "kernel_run_other"));
+    json_decref(j);
+    j = ask(true, false, (const char *const[]){"prefer=k.1", "occurrence=2", "on=h", NULL});
+    assert_true(is_text(report_value(j, "kernel_program"), "17342868964687645945"));
+    assert_false(report_notes(j, "kernel_run_other"));
     json_decref(j);
 }
 
@@ -322,6 +349,7 @@ static void hosts_add_up_and_the_run_is_of_the_one_that_tells_most(void **state)
     assert_int_equal(whole(j, "calls", 0, "time"), 900);
     assert_int_equal(whole(j, "calls", 0, "occurrences"), 6);
     assert_int_equal(whole(j, "calls", 0, "recorded"), 1);
+    assert_true(is_text(report_at(j, "calls", 0, "inside"), "instructions")); /* of the second */
     assert_true(is_text(report_at(j, "runs", 0, "first_host"), "b"));
     json_decref(j);
     struct tool_file g[2] = {profile("a", false, false), profile("b", true, false)};
@@ -340,6 +368,7 @@ int main(void)
             without_lines_of_its_inside_all_is_unrecorded_and_it_is_said_how_to_have_them),
         cmocka_unit_test(instructions_tell_units_bundles_and_source),
         cmocka_unit_test(regions_tell_what_it_waited_for_and_the_schedule_holds_until_it_changes),
+        cmocka_unit_test(a_region_that_outlasts_another_is_not_inside_it_and_keeps_its_time),
         cmocka_unit_test(a_kernel_is_found_by_its_name_without_its_number),
         cmocka_unit_test(what_is_preferred_need_not_be_there),
         cmocka_unit_test(what_is_not_there_is_refused),
