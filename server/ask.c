@@ -296,11 +296,22 @@ static void compatible_failure(struct ask *ask, const struct xp_error *err)
     }
 }
 
+/* XProf calls a graph's source a page, too; nothing in it may run as one. The pages themselves are
+ * put into frames by XProf's UI, which looks into them: they are of our origin. */
+static bool is_no_page(const struct ask *ask, const struct shard_answer *sa)
+{
+    return strcmp(sa->content_type, "text/html") == 0 &&
+           !xp_span_eq(ask_arg(ask, "format"), XP_SPAN_LIT("html")) &&
+           !xp_span_eq(ask_arg(ask, "tag"), XP_SPAN_LIT("memory_viewer"));
+}
+
 /* Of an answer that is one: all but its body. */
 static void good_head(const struct ask *ask, const struct shard_answer *sa, struct http_answer *a)
 {
     http_answer_init(a, 200, sa->content_type);
     a->encoded = sa->encoded;
+    if (is_no_page(ask, sa))
+        http_answer_header(a, "content-security-policy", XP_SPAN_LIT("sandbox"));
     if (ask->route->op == SHARD_TOOL_CSV || ask->route->op == SHARD_REPORT_CSV)
         name_download(ask, a);
     if (!sa->volatile_answer)

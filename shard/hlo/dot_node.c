@@ -1,7 +1,9 @@
 /* How a node looks: colours and words. */
 #include "shard/hlo/dot_int.h"
 
+#include <ctype.h>
 #include <inttypes.h>
+#include <strings.h>
 
 /* --- colours --- */
 
@@ -139,6 +141,52 @@ void dot_html(struct xp_buf *out, struct xp_span s)
         else
             xp_buf_byte(out, s.p[i]);
     }
+}
+
+/* Text between quotation marks, where graphviz takes backslashes for its own. */
+static void quoted(struct xp_buf *out, struct xp_span s)
+{
+    const uint8_t *slash;
+
+    while (s.n && (slash = memchr(s.p, '\\', s.n))) {
+        size_t n = (size_t)(slash - s.p) + 1;
+        dot_html(out, xp_span_of(s.p, n));
+        xp_buf_byte(out, '\\');
+        s = xp_span_of(s.p + n, s.n - n);
+    }
+    dot_html(out, s);
+}
+
+/* The length of <module>, <lambda> and the like at the beginning of s; 0: it is something else, as
+ * what has attributes or is a script. */
+static size_t frame_word(struct xp_span s)
+{
+    size_t n = 1;
+
+    if (s.n >= 7 && strncasecmp((const char *)s.p + 1, "script", 6) == 0)
+        return 0;
+    while (n < s.n && (s.p[n] == '_' || s.p[n] == ' ' || s.p[n] == '\'' || isalnum(s.p[n])))
+        n++;
+    return n > 1 && n < s.n && s.p[n] == '>' ? n + 1 : 0;
+}
+
+/* The same of a place in the source, where XProf leaves such words as they are. */
+static void quoted_place(struct xp_buf *out, struct xp_span s)
+{
+    const uint8_t *open;
+
+    while (s.n && (open = memchr(s.p, '<', s.n))) {
+        size_t n = (size_t)(open - s.p);
+        size_t word = frame_word(xp_span_of(open, s.n - n));
+        quoted(out, xp_span_of(s.p, n));
+        if (word)
+            xp_buf_add(out, open, word);
+        else
+            xp_buf_str(out, "&lt;");
+        n += word ? word : 1;
+        s = xp_span_of(s.p + n, s.n - n);
+    }
+    quoted(out, s);
 }
 
 /* What was written to out from `at` on becomes text for a label. */
@@ -424,15 +472,29 @@ static void inlined_operands(struct dot *d, const struct hlo_instr *in)
     }
 }
 
+/* As XProf has it, only what would end a label is escaped. */
+static void label_keeping_quotes(struct xp_buf *out, struct xp_span s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] == '<' || s.p[i] == '>')
+            xp_buf_str(out, s.p[i] == '<' ? "&lt;" : "&gt;");
+        else
+            xp_buf_byte(out, s.p[i]);
+}
+
 void dot_backend_config(struct dot *d, const struct hlo_instr *in, const char *before)
 {
     struct xp_span config;
+    struct xp_buf text;
 
     if (!d->opt->backend_config || (config = hlo_backend_config(d->m, in)).n == 0)
         return;
     xp_buf_str(d->to->out, before);
     xp_buf_str(d->to->out, "backend_config=\"");
-    hlo_text_backend_config(d->to->out, config);
+    xp_buf_init(&text, d->to->out->max);
+    hlo_text_backend_config(&text, config);
+    label_keeping_quotes(d->to->out, xp_buf_all(&text));
+    xp_buf_fini(&text);
     xp_buf_byte(d->to->out, '"');
 }
 
@@ -463,9 +525,9 @@ static void stack_lines(struct dot *d, int32_t frame, const char *gap)
             return;
         const struct hlo_location *l = &m->locations[f->location - 1];
         xp_buf_str(out, gap);
-        xp_buf_span(out, name_at(m->file_names, m->nfile_names, l->file));
+        quoted_place(out, name_at(m->file_names, m->nfile_names, l->file));
         xp_buf_byte(out, ':');
-        xp_buf_span(out, name_at(m->function_names, m->nfunction_names, l->function));
+        quoted_place(out, name_at(m->function_names, m->nfunction_names, l->function));
         xp_buf_fmt(out, ":%d", l->line);
         if (l->column)
             xp_buf_fmt(out, ":%d", l->column);
@@ -480,17 +542,17 @@ void dot_node_tooltip(struct dot *d, const struct hlo_instr *in)
     const char *gap = "";
 
     if (meta.op_name.n) {
-        dot_html(out, meta.op_name);
+        quoted(out, meta.op_name);
         gap = "\n";
     }
     if (meta.op_type.n) {
         xp_buf_fmt(out, "%sop_type: ", gap);
-        dot_html(out, meta.op_type);
+        quoted(out, meta.op_type);
         gap = "\n";
     }
     if (meta.source_file.n && meta.source_line) {
         xp_buf_fmt(out, "%ssource: ", gap);
-        xp_buf_span(out, meta.source_file);
+        quoted_place(out, meta.source_file);
         xp_buf_fmt(out, ":%d", meta.source_line);
         gap = "\n";
     }

@@ -66,6 +66,8 @@ void dot_page_text(struct xp_buf *out, struct xp_span dot)
         uint8_t c = dot.p[i];
         if (c == '`')
             xp_buf_str(out, "\\x60");
+        else if (c == '\\')
+            xp_buf_str(out, "\\\\");
         else if (c == '$' && i + 1 < dot.n && dot.p[i + 1] == '{')
             xp_buf_str(out, "\\x24");
         else if (c == '<' && (begins(dot, i, "</script") || begins(dot, i, "<script") ||

@@ -145,6 +145,16 @@ struct drawing {
     uint32_t nodes;
 };
 
+/* Text between quotation marks in DOT. */
+static void quoted(struct xp_buf *out, struct xp_span s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.p[i] == '\\' || s.p[i] == '"')
+            xp_buf_byte(out, '\\');
+        xp_buf_byte(out, s.p[i]);
+    }
+}
+
 /* As much of a name as fits a rectangle in Arial. */
 static void fitting_label(struct xp_buf *out, struct xp_span name, const struct memory_block *b,
                           double font)
@@ -156,9 +166,9 @@ static void fitting_label(struct xp_buf *out, struct xp_span name, const struct 
         return;
     size_t letters = (size_t)(width / letter);
     if (name.n <= letters) {
-        xp_buf_span(out, name);
+        quoted(out, name);
     } else if (letters >= 4) {
-        xp_buf_add(out, name.p, letters - 3);
+        quoted(out, xp_span_of(name.p, letters - 3));
         xp_buf_str(out, "...");
     }
 }
@@ -176,7 +186,7 @@ static void tooltip(struct drawing *d, const struct memory_block *b)
     }
     const struct hlo_buffer *buffer = &v->m->buffers[b->buffer];
     xp_buf_fmt(out, "buffer_id:%lld\nhlo_op:", (long long)buffer->id);
-    xp_buf_span(out, v->m->instrs[buffer->instr].name);
+    quoted(out, v->m->instrs[buffer->instr].name);
     xp_buf_str(out, "\nshape:");
     hlo_shape_text(v->m, v->buffers[b->buffer].shape, true, out);
     xp_buf_fmt(out, "\nsize:%lld\nunpadded_size:%lld\noffset:%lld\nspan:(%u,%u)",

@@ -23,20 +23,23 @@ EVERY_TOOL = TOOLS + ['overview_page', 'input_pipeline_analyzer', 'framework_op_
 needs_data = pytest.mark.skipif(not os.path.isdir(TPU), reason='no profiles at %s (set SHARED_DIR)' % TPU)
 
 
-def module(*instructions, calls=0):
+def module(*instructions, calls=0, more=b''):
     """An HloProto of one computation: (opcode, element type, operands), numbered from 1; the last is the root."""
     body = b''
     for i, (opcode, element, operands) in enumerate(instructions):
         shape = xspace.block(3, xspace.number(2, element) + xspace.number(3, 8) + xspace.block(5, xspace.number(1, 0)))
         body += xspace.block(2, xspace.block(1, 'i%d' % i) + xspace.block(2, opcode) + shape + xspace.number(35, i + 1) +
-                             b''.join(xspace.number(36, k) for k in operands) + (xspace.number(38, calls) if calls else b''))
+                             b''.join(xspace.number(36, k) for k in operands) + (xspace.number(38, calls) if calls else b'') + more)
     comp = xspace.block(3, xspace.block(1, 'main') + body + xspace.number(5, 1) + xspace.number(6, len(instructions)))
     return xspace.block(1, xspace.block(1, 'jit_f') + xspace.block(2, 'main') + comp + xspace.number(5, 7) + xspace.number(6, 1))
 
 
 F32 = 11
+MARKUP = xspace.block(7, xspace.block(2, b'\\x22 URL=\\x22javascript:1 \\u{zz') +
+                      xspace.block(3, b'</script><script>1" URL="javascript:2') + xspace.number(4, 7))
 HLO = {'hlo_truncated': b'\x0a\x7f\x0a', 'hlo_empty': b'', 'hlo_noise': bytes(range(256)) * 4,
        'hlo_ring': module(('negate', F32, [2]), ('negate', F32, [1]), ('call', F32, [1, 3]), calls=1),
+       'hlo_markup': module(('parameter', F32, []), ('negate', F32, [1]), more=MARKUP),
        'hlo_unknown': module(('parameter', 250, []), ('quantum-leap', 99, [1, 77])),
        'hlo_wide': module(('parameter', F32, []), ('tuple', F32, [1] * 100000))}
 
@@ -124,6 +127,11 @@ def test_whatever_a_module_is_like_its_text_and_graphs_end(served, run):
     for kind in ('short_txt', 'long_txt', 'pb', 'pbtxt', 'adj_nodes', 'graph&format=dot&graph_width=3', 'graph&format=html'):
         r = served.get(daemon.COMPAT + common + 'tag=graph_viewer&node_name=i1&type=' + kind)
         assert r.status in (200, 404, 500) and (r.body or r.status == 200), (run, kind, r)
+        # What is called text/html and is no page of ours runs nothing, and is made of nothing that could.
+        assert (r.headers.get('content-security-policy') == 'sandbox') == (r.status == 200 and 'format=dot' in kind), (run, kind, r.headers)
+        if kind.startswith('graph'):
+            text = gzip.decompress(r.body) if r.headers.get('content-encoding') == 'gzip' else r.body
+            assert b'<script>1' not in text and b'URL="' not in text and b'\\x22 URL' not in text.replace(b'\\\\', b''), (run, kind)
     for what in ('', '&view_memory_allocation_timeline=true'):
         assert served.get(daemon.COMPAT + common + 'tag=memory_viewer' + what).status in (200, 404, 500), (run, what)
     assert served.alive()

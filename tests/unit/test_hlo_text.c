@@ -1,6 +1,7 @@
 #include "shard/hlo/hlo_dot.h"
 #include "shard/hlo/hlo_pbtxt.h"
 #include "shard/hlo/hlo_text.h"
+#include "shard/tools/dot_page.h"
 #include "tests/unit/hlo_make.h"
 #include "tests/unit/unit.h"
 
@@ -382,6 +383,39 @@ static void graph_draws_neighbours_and_marks_the_middle(void **state)
     assert_has(f, "n3 -> cluster_0 [tooltip=\" \"];\n");
 }
 
+/* What stands between quotation marks or in a label of a graph cannot end it. */
+static void names_in_a_graph_stay_text(void **state)
+{
+    struct fixture *f = *state;
+    struct xp_buf meta;
+    add_parameter(&f->k, 1, "p", 0, DIMS(4));
+    begin_instr(&f->k, 2, "a", "negate", DIMS(4), OPS(1));
+    xp_buf_init(&meta, 4096);
+    put_text(&meta, 2, "op\\");
+    put_text(&meta, 3, "<module><script><a b=c>\" URL=\"javascript:1\\");
+    xp_pb_put_u64(&meta, 4, 7);
+    put_message(&f->k.instr, HLO_F_METADATA, &meta);
+    xp_buf_fini(&meta);
+    put_text(&f->k.instr, HLO_F_BACKEND_CONFIG, "{\"a\":\">, URL=<script>\"}");
+    end_instr(&f->k);
+    end_comp(&f->k, 10, "main", 2);
+    struct hlo_module *m = decoded(f, 10);
+    struct hlo_dot_options opt = {true, true};
+    struct hlo_dot_out to = {.scratch = f->a, .out = &f->out};
+
+    assert_int_equal(hlo_dot_comp(m, 0, &opt, &to, &f->err), XP_OK);
+    assert_has(f, "tooltip=\"op\\\\\nsource: <module>&lt;script&gt;&lt;a b=c&gt;&quot; "
+                  "URL=&quot;javascript:1\\\\:7\"");
+    assert_has(f, "backend_config=\"{\"a\":\"&gt;, URL=&lt;script&gt;\"}\"");
+    assert_null(memmem(f->out.p, f->out.n, "<script", 7));
+
+    struct xp_buf page;
+    xp_buf_init(&page, 4096);
+    dot_page_text(&page, XP_SPAN_LIT("\\x22\\u{zz `${1}</script>"));
+    assert_buf_is(&page, "\\\\x22\\\\u{zz \\x60\\x24{1}\\x3c/script>");
+    xp_buf_fini(&page);
+}
+
 /* A collective's start, a fusion that runs meanwhile, the collective's end: its state is a tuple's
  * elements. Of the fusion's two parameters the first is used by an op, the second only by the root.
  */
@@ -504,6 +538,7 @@ int main(void)
         TEST(module_prints_callees_first_and_operands_first),
         TEST(module_ends_when_operands_or_calls_form_a_ring),
         TEST(graph_ends_when_a_fusion_fuses_itself),
+        TEST(names_in_a_graph_stay_text),
         TEST(check_says_what_cannot_be_loaded),
         TEST(names_become_those_that_xla_would_give),
         TEST(shapes_print_layouts_tiles_and_spaces),
