@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Cell, Report, Table } from "../src/api/report";
 import { asReport } from "../src/api/report";
-import { causesOf, kernelsOf, rangeOf, runsOf, shownRun, untold, versus } from "../src/model/kernels";
+import { causesOf, kernelsOf, rangeOf, runsOf, shownKernel, shownRun, untold, versus } from "../src/model/kernels";
+import { pickOf } from "../src/model/picks";
 
 const table = (id: string, columns: string[], rows: Cell[][]): Table => ({
   id, title: id, note: null, columns: columns.map((c) => ({ id: c, label: c, unit: "", type: "text" })), rows, total_rows: rows.length, rest: null, sort: null,
@@ -39,6 +40,21 @@ describe("custom kernels", () => {
     expect(shownRun(r)?.inside).toBe("instructions");
     expect(kernelsOf(asReport({}))).toEqual([]);
     expect(shownRun(asReport({}))).toBeNull();
+  });
+
+  it("show the one of that program where two have one of that name", () => {
+    const r = report(200, 1, []);
+    r.tables[0]!.rows.unshift(["k.1", "76", 900, 3, 1]);
+    expect(shownKernel(r)?.program).toBe("76");
+    r.metrics.push(metric("kernel_program", "77"));
+    expect(shownKernel(r)?.program).toBe("77");
+    expect(shownKernel(asReport({}))).toBeNull();
+  });
+
+  it("have runs that are chosen by number and host, and given up with both", () => {
+    const pick = pickOf(report(200, 1, []).tables[1]!)!;
+    expect(pick.more([2, 200, null, true, 10, "h"])).toEqual({ on: "h" });
+    expect(pick.gone).toEqual({ on: "" });
   });
 
   it("say once why causes are not told", () => {

@@ -50,6 +50,13 @@ export const kernelsOf = (r: Report): Kernel[] => rowsOf(r, "calls", (of) => ({
   op: text(of("op")), program: text(of("program_id")), time: of("time"), runs: asNumber(of("occurrences")), recorded: asNumber(of("recorded")),
 }));
 
+/** The one that the page is about: two programs may have ops of one name. */
+export function shownKernel(r: Report): Kernel | null {
+  const of = (id: string): string => text(r.metrics.find((m) => m.id === id)?.value);
+  const named = kernelsOf(r).filter((k) => k.op === of("kernel_name"));
+  return named.find((k) => k.program === of("kernel_program")) ?? named[0] ?? null;
+}
+
 export const runsOf = (r: Report): KernelRun[] => rowsOf(r, "runs", (of) => ({
   number: text(of("occurrence")), host: text(of("first_host")), time: of("duration_ps"), inside: text(of("inside")), shown: of("shown") === true, begin: of("first_begin_ps"),
 }));

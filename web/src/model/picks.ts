@@ -11,6 +11,7 @@ export interface RowPick {
   arg: string;
   nameOf: (row: readonly Cell[]) => string;
   more: (row: readonly Cell[]) => Record<string, string>; // arguments that go with it
+  gone: Record<string, string>; // what they are when none is chosen
 }
 
 export function pickOf(t: Table): RowPick | null {
@@ -21,8 +22,8 @@ export function pickOf(t: Table): RowPick | null {
   // Runs of a kernel are numbered on each host.
   const host = t.id === "runs" ? t.columns.findIndex((c) => c.id === "first_host") : -1;
   // Another collective has other occurrences.
-  if (found[1] === "collective") return { arg: "collective", nameOf: (row) => String(row[at] ?? ""), more: () => ({ occurrence: "" }) };
-  return { arg: found[1], nameOf: (row) => String(row[at] ?? ""), more: (row) => (host < 0 ? {} : { on: String(row[host] ?? "") }) };
+  if (found[1] === "collective") return { arg: "collective", nameOf: (row) => String(row[at] ?? ""), more: () => ({ occurrence: "" }), gone: { occurrence: "" } };
+  return { arg: found[1], nameOf: (row) => String(row[at] ?? ""), more: (row) => (host < 0 ? {} : { on: String(row[host] ?? "") }), gone: host < 0 ? {} : { on: "" } };
 }
 
 /** The row that was clicked, in a table that may have come anew since: a name may have a row for each host, chip or sample. */

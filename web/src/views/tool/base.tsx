@@ -19,6 +19,15 @@ const OFFERED = 12;
 /** What the tool's rows are depends on these, and so they are the base's, too. */
 const SAME = new Set(["group_by", "idle", "zeros", "prefer"]);
 
+/** Of kernels, the base's is the one that this run's page is about. */
+const likeKernel = (r: Report | null): Record<string, string> => {
+  const name = r?.tool === "kernel_utilization" ? r.metrics.find((m) => m.id === "kernel_name")?.value : null;
+  return name ? { prefer: String(name) } : {};
+};
+
+/** It has no such kernel: what it says is of another. */
+const isOther = (r: Report): boolean => r.notes.some((n) => n.code === "kernel_other");
+
 export interface Held {
   base: Base | null; // null: none is chosen
   problem: Problem | null;
@@ -27,7 +36,7 @@ export interface Held {
 
 export function useBase(api: Api, s: ToolUrl, tool: Tool, r: Report | null, more: Record<string, string> | undefined): Held {
   const marker: Record<string, string> = s.marker ? { step_marker: s.marker } : {};
-  const args = Object.fromEntries(Object.entries({ ...toolArguments(s), ...more }).filter(([k]) => SAME.has(k)));
+  const args = Object.fromEntries(Object.entries({ ...toolArguments(s), ...more, ...likeKernel(r) }).filter(([k]) => SAME.has(k)));
   const on = s.base !== "" && r !== null;
   const ops = on && (r.tables.some(isOpTable) || (r.tree?.id ?? "").startsWith("by_"));
   const here = { run: s.run, host: s.hosts, ...rangeArguments(s) };
@@ -40,7 +49,7 @@ export function useBase(api: Api, s: ToolUrl, tool: Tool, r: Report | null, more
   const byTime = s.range !== "" && s.steps === "";
   const base = useMemo((): Base | null => {
     const report = there.report.value;
-    if (!on || report?.tool !== tool.id || !overview.report.value || !overviewThere.report.value) return null;
+    if (!on || report?.tool !== tool.id || isOther(report) || !overview.report.value || !overviewThere.report.value) return null;
     const scale = scaleOf(overview.report.value, overviewThere.report.value, byTime);
     const [a, b] = [opsThere.report.value, opsHere.report.value];
     return { run: s.base, report, scale, ops: ops && a && b ? pairOps(b, a, scale.cores) : null };

@@ -8,7 +8,7 @@ import type { Runs } from "../../api/types";
 import { HeatMap } from "../../charts/heat";
 import { plural } from "../../model/format";
 import { comparison, kernelNames, kernelSeries } from "../../model/hardware";
-import { causesOf, inSentence, kernelsOf, rangeOf, runsOf, shownRun, untold, versus, type Cause, type Kernel } from "../../model/kernels";
+import { causesOf, inSentence, kernelsOf, rangeOf, runsOf, shownKernel, shownRun, untold, versus, type Cause, type Kernel } from "../../model/kernels";
 import { runTitle } from "../../model/runname";
 import { elsewhere, formatRange, rangeArguments, timelineHref, type ToolUrl } from "../../model/toolurl";
 import { asNumber, exact, share, show } from "../../model/units";
@@ -50,8 +50,7 @@ export function KernelControls({ report, s, root }: PartProps) {
   const kernels = kernelsOf(report);
   const runs = runsOf(report);
   const shown = shownRun(report);
-  const name = String(report.metrics.find((m) => m.id === "kernel_name")?.value ?? "");
-  const now = kernels.find((k) => k.op === name && (s.program === "" || s.op !== name || k.program === s.program)) ?? kernels.find((k) => k.op === name);
+  const now = shownKernel(report);
   if (!now) return null;
   const choose = (id: string): void => {
     const k = kernels.find((x) => idOf(x) === id);
@@ -157,12 +156,18 @@ export function SourcePart({ report }: PartProps) {
 }
 
 /** Figures that stand in a part of their own. */
-export const kernelElsewhere = (id: string): boolean => id === "kernel_source" || id === "kernel_name";
+export const kernelElsewhere = (id: string): boolean => id === "kernel_source" || id === "kernel_name" || id === "kernel_program";
 
 /* --- another version beside it --- */
 
 /** Which run the other kernel is of: the one that is named, else the base of all pages, else this one. */
 const otherRun = (s: ToolUrl): string => s.args["versus_run"] || s.base || s.run;
+
+/** Of the kernel of that name: the shown one's where that has it, else the first that has. */
+function programOf(r: Report, name: string): string {
+  const named = kernelsOf(r).filter((k) => k.op === name);
+  return (named.find((k) => k.program === shownKernel(r)?.program) ?? named[0])?.program ?? "";
+}
 
 export function VersusPart(p: PartProps) {
   const { report, s, root } = p;
@@ -173,8 +178,9 @@ export function VersusPart(p: PartProps) {
   const mine = String(report.metrics.find((m) => m.id === "kernel_name")?.value ?? "");
   const abroad = run !== s.run;
   const on = mine !== "" && (abroad || name !== "");
+  const program = abroad ? "" : programOf(report, name);
   // Kernels of another run have other numbers behind their names, and programs have other ids.
-  const other = useReport(api, on ? { run, tool: "kernel_utilization", ...(name ? { kernel: name } : { prefer: mine }), ...(abroad ? {} : rangeArguments(s)) } : null);
+  const other = useReport(api, on ? { run, tool: "kernel_utilization", ...(name ? { kernel: name } : { prefer: mine }), ...(program ? { program_id: program } : {}), ...(abroad ? {} : { host: s.hosts, ...rangeArguments(s) }) } : null);
   const list = useReport(api, on && abroad ? { run, tool: "kernel_utilization", table: "calls" } : null);
   useEffect(() => {
     const abort = new AbortController();

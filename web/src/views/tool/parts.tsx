@@ -12,6 +12,7 @@ import { count, plural } from "../../model/format";
 import { measuresOf, pivot } from "../../model/matrix";
 import { eventOf, opColumns, opOf, sameOp, timeOf, timeOfRequest, weightColumn } from "../../model/ops";
 import { groupHref, groupOf, hostHref } from "../../model/grouprows";
+import { shownKernel } from "../../model/kernels";
 import { pickOf, rowAgain } from "../../model/picks";
 import { isNumeric, parseSort } from "../../model/tablemodel";
 import { runTitle } from "../../model/runname";
@@ -101,7 +102,9 @@ export function TablePart({ t: own, first, all, ...p }: PartProps & { t: Table; 
   };
   const choose = (row: readonly Cell[] | null): void => {
     local.value = row;
-    if (pick) return set({ args: { ...s.args, ...(row ? pick.more(row) : {}), [pick.arg]: row ? pick.nameOf(row) : "" }, ...(isOps ? (row ? opOf(row, columns) : { op: "", program: "" }) : {}) });
+    // A run is one of the kernel that is shown, which other hosts or another range may not have.
+    const kernel = t.id === "runs" && row ? shownKernel(report) : null;
+    if (pick) return set({ args: { ...s.args, ...(row ? pick.more(row) : pick.gone), [pick.arg]: row ? pick.nameOf(row) : "" }, ...(kernel ? { op: kernel.op, program: kernel.program } : isOps ? (row ? opOf(row, columns) : { op: "", program: "" }) : {}) });
     if (!isOps) return;
     const id = row ? opOf(row, columns) : { op: "", program: "" };
     set({ ...id, ...(t.id === "calls" ? { args: { ...s.args, occurrence: "", on: "" } } : {}) }); // the run was one of another kernel's
