@@ -7,6 +7,7 @@ import type { Cell, Column, Table } from "../api/report";
 import { px, unit } from "../layout/unit";
 import { commonStart, fullName, naturalWidth, shownColumns } from "../model/columns";
 import { count, plural } from "../model/format";
+import { toggled } from "../model/sets";
 import {
   arrange, choose, groupable, grouped, groupFilter, isNumeric, parseFilter, sorted, totals, toCsv, toMarkdown, type Sort,
 } from "../model/tablemodel";
@@ -156,11 +157,7 @@ function TableCount({ table, found, filtered }: { table: Table; found: number; f
 export function ColumnChooser({ table, shown, changed, onColumns }: {
   table: Pick<Table, "columns">; shown: { columns: number[]; empty: number[] }; changed: ReadonlySet<string>; onColumns: (ids: Set<string>) => void;
 }) {
-  const flip = (id: string): void => {
-    const next = new Set(changed);
-    if (!next.delete(id)) next.add(id);
-    onColumns(next);
-  };
+  const flip = (id: string): void => onColumns(toggled(changed, id));
   return (
     <Popover title="Choose columns" right label={<><Icon name="columns" /> Columns</>}>
       {() => (

@@ -186,7 +186,7 @@ function Pages({ a, root }: { a: Run; root: string }) {
 }
 
 const states: Record<Host["state"], string> = {
-  ready: "ready", unreadable: "unreadable", unsupported: "unsupported", loading: "loading", resident: "in memory",
+  ready: "ready", unreadable: "unreadable", loading: "loading", resident: "in memory",
 };
 
 function HostLine({ run, h, root }: { run: string; h: Host; root: string }) {
@@ -194,7 +194,7 @@ function HostLine({ run, h, root }: { run: string; h: Host; root: string }) {
   const href = `${root}trace?run=${encodeURIComponent(run)}&host=${encodeURIComponent(h.host)}`;
   return (
     <tr>
-      <th scope="row">{h.state === "unsupported" ? h.host : <a href={href}>{h.host}</a>}</th>
+      <th scope="row"><a href={href}>{h.host}</a></th>
       <td class="wide" title={when.iso}>{when.text}</td>
       <td class="number" title={`${count(h.bytes)} bytes`}>{bytes(h.bytes)}{h.compressed && <span class="ago"> gzip</span>}</td>
       <td><span class={`pill ${h.state}`}>{states[h.state] ?? h.state}</span> {h.note && <span class="note">{h.note}</span>}</td>

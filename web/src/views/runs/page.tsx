@@ -242,7 +242,6 @@ const reasons: Record<string, string> = {
   nothing: "It is empty: nothing has been captured into it yet, or it is not the folder that was meant.",
   other_files: "There are files, but none is called as a profile is: is this the folder that the profiler wrote to?",
   empty_runs: "There are folders of runs without a profile in them: those captures failed, or are still being written.",
-  unsupported: "The profiles are in a form that this version does not read.",
 };
 
 function Empty({ a, q }: { a: Runs; q: string }) {

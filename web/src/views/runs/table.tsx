@@ -6,6 +6,7 @@ import type { RunRow } from "../../api/types";
 import { ago, bytes, count, date, plural } from "../../model/format";
 import { firstWay, sparkPoints, type History, type RunColumn, type ShownColumns } from "../../model/runcolumns";
 import type { RunMark } from "../../model/runmarks";
+import { toggled } from "../../model/sets";
 import type { Sort } from "../../model/tablemodel";
 import { exact, show } from "../../model/units";
 import { figureState } from "../../shell/figures";
@@ -21,11 +22,7 @@ const LEAST = 46; // px of a column
 const MOST = 900;
 
 export function ColumnChooser({ of, changed, choose }: { of: ShownColumns; changed: ReadonlySet<string>; choose: (ids: Set<string>) => void }) {
-  const flip = (id: string): void => {
-    const next = new Set(changed);
-    if (!next.delete(id)) next.add(id);
-    choose(next);
-  };
+  const flip = (id: string): void => choose(toggled(changed, id));
   return (
     <Popover title="Choose columns" right label={<><Icon name="columns" /> Columns</>}>
       {() => (
