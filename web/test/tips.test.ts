@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { asReport, type Report } from "../src/api/report";
 import type { Argument, EventDetails } from "../src/api/types";
 import { nearOf, opOfEvent } from "../src/model/near";
-import { stepsIn, stepsOf, tipsOf } from "../src/model/tips";
+import { spread, stepsIn, stepsOf, tipsOf } from "../src/model/tips";
 
 function report(...tables: { id: string; columns: string[]; rows: unknown[][] }[]): Report {
   return asReport({
@@ -45,6 +45,14 @@ test("of more steps than are drawn the longest of neighbours are, over the whole
   expect(few).toHaveLength(10);
   expect(few).toContain("777");
   expect(Number(few[9])).toBeGreaterThanOrEqual(900);
+});
+
+test("marks stand beside each other and inside of the right edge", () => {
+  expect(spread([], 24, 3, 100)).toEqual([]);
+  expect(spread([0, 5, 60], 24, 3, 200)).toEqual([0, 27, 60]);
+  expect(spread([190, 195, 199], 24, 3, 200)).toEqual([122, 149, 176]);
+  const many = spread(Array(10).fill(90) as number[], 24, 3, 100);
+  expect([Math.min(...many), Math.max(...many)].map(Math.round)).toEqual([0, 76]);
 });
 
 const nodes = { id: "nodes", columns: ["op", "opcode", "self_time", "shape", "distance", "more_operands", "more_users"], rows: [

@@ -27,7 +27,7 @@ export interface RunRow {
   captured_from: "name" | "mtime";
   hosts: number;
   bytes: number;
-  state: "ready" | "empty" | "unsupported" | "unreadable";
+  state: "ready" | "empty" | "unreadable";
   note: string;
   kind?: string | null; // how the capture was begun
   facts?: RunFacts | null; // null: not known yet
@@ -73,7 +73,7 @@ export interface Host {
   bytes: number;
   compressed: boolean;
   modified_ms: number;
-  state: "ready" | "unreadable" | "unsupported" | "loading" | "resident";
+  state: "ready" | "unreadable" | "loading" | "resident";
   note: string;
 }
 

@@ -44,6 +44,12 @@ export function layoutOf(name: string, planes: readonly Plane[], a: Arrangement)
   return { name, pins: named(a.pins), hide: named(a.hide), flat: named(a.flat), folded: a.folded.flatMap((n) => plane.get(n) ?? []).slice(0, MOST) };
 }
 
+/** How many lines of it these planes do not have, or not yet. */
+export function linesNotIn(planes: readonly Plane[], a: Arrangement): number {
+  const here = pathsOf(planes);
+  return new Set([...a.pins, ...a.hide, ...a.flat].filter((l) => !here.has(l))).size;
+}
+
 /** absent: lines and planes that this profile does not have, or that are not loaded. */
 export function arrangementOf(planes: readonly Plane[], l: Layout): Arrangement & { absent: number } {
   const byPath = new Map([...pathsOf(planes)].map(([line, path]) => [JSON.stringify(path), line]));

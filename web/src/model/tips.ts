@@ -95,3 +95,12 @@ function firstAfter(steps: readonly Step[], t: bigint): number {
   }
   return lo;
 }
+
+/** Left edges, ascending, of marks that are to stand beside each other in the width there is: pushed to the right, and back from the right edge. */
+export function spread(at: readonly number[], size: number, gap: number, width: number): number[] {
+  const pitch = Math.min(size + gap, at.length > 1 ? Math.max(0, width - size) / (at.length - 1) : size); // more than fit cover each other
+  const out: number[] = [];
+  for (const x of at) out.push(Math.max(0, x, out.length ? out[out.length - 1]! + pitch : 0));
+  for (let i = out.length - 1, most = Math.max(0, width - size); i >= 0; i--, most = out[i + 1]! - pitch) out[i] = Math.min(out[i]!, most);
+  return out;
+}

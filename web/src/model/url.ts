@@ -22,13 +22,16 @@ export interface Area extends Range {
   rows: string; // "" is all, else as in the API: 0,3,7-12
 }
 
+/** A line, or the heading of a folded plane. */
+export type Top = number | `p${number}`;
+
 /** What each timeline has for itself, also one beside another. */
 export interface Own {
   sel: string;
   area: Area | null;
   folded: number[]; // planes whose folding differs from the usual
   flat: number[]; // lines drawn in one row
-  top: number | null; // first line in sight
+  top: Top | null; // first row in sight
   find: string; // rows that are looked for
   pins: number[]; // lines above the others, in their order
   hide: number[];
@@ -45,6 +48,7 @@ export interface TraceUrl extends Own {
   marks: Mark[];
   off: Category[]; // kinds of work that stand back
   beside: Beside[]; // other hosts and runs, at the same time
+  use: number | null; // of these the one that keys and the panel are about, from 1; 0: the first; null: the one where an event is chosen
   strip: boolean; // all devices of the run are shown
   tips: boolean; // suggestions and late steps are shown
   flame: boolean; // the area is shown as a flame graph
@@ -70,6 +74,7 @@ export interface Beside {
 }
 
 export const BESIDE_MAX = 3;
+export const PINS_MAX = 100;
 
 export const emptyOwn: Own = { sel: "", area: null, folded: [], flat: [], top: null, find: "", pins: [], hide: [], curves: [], list: null };
 
@@ -98,7 +103,7 @@ export interface Mark {
 }
 
 export const emptyTrace: TraceUrl = {
-  ...emptyOwn, run: "", host: "", t: null, q: "", measured: null, marks: [], off: [], beside: [], strip: false, tips: false, flame: false,
+  ...emptyOwn, run: "", host: "", t: null, q: "", measured: null, marks: [], off: [], beside: [], use: null, strip: false, tips: false, flame: false,
   order: usualOrder, among: "", drag: "pan", dock: null, palette: null,
 };
 
@@ -106,6 +111,11 @@ export const emptyTrace: TraceUrl = {
 export function usualDock(s: Pick<TraceUrl, "sel" | "area" | "beside">): Tab | "" {
   const all: readonly Pick<Own, "sel" | "area">[] = [s, ...s.beside.map((b) => b.own)];
   return all.some((o) => o.area) ? "area" : all.some((o) => o.sel) ? "details" : "";
+}
+
+/** The timeline that is used by itself, as in TraceUrl: an address says nothing of it. */
+export function usualUse(s: Pick<TraceUrl, "sel" | "beside">): number {
+  return s.sel ? 0 : s.beside.findIndex((b) => b.own.sel !== "") + 1;
 }
 
 export function parseRange(text: string | null): Range | null {
@@ -116,13 +126,16 @@ export function parseRange(text: string | null): Range | null {
   return t0 < t1 ? { t0, t1 } : null;
 }
 
+const ROWS = 100_000; // of a list, all its parts together
+
 export function parseRows(text: string | null): number[] {
   const out: number[] = [];
   for (const part of (text ?? "").split(",")) {
     const m = /^(\d{1,9})(?:-(\d{1,9}))?$/.exec(part);
     if (!m) continue;
-    const last = Math.min(Number(m[2] ?? m[1]), Number(m[1]) + 100_000);
-    for (let i = Number(m[1]); i <= last; i++) out.push(i);
+    const last = Number(m[2] ?? m[1]);
+    for (let i = Number(m[1]); i <= last && out.length < ROWS; i++) out.push(i);
+    if (out.length === ROWS) break;
   }
   return out;
 }
@@ -182,15 +195,15 @@ function parseOwn(p: URLSearchParams, behind: string): Own {
   const get = (name: string): string | null => p.get(name + behind);
   const a = parseRange(get("a"));
   const sel = get("sel") ?? "";
-  const top = get("top");
+  const top = get("top") ?? "";
   return {
     sel: /^\d{1,20}$/.test(sel) ? sel : "",
     area: a && { ...a, rows: formatRows(parseRows(get("ar"))) },
     folded: parseRows(get("fold")),
     flat: parseRows(get("flat")),
-    top: top && /^\d{1,9}$/.test(top) ? Number(top) : null,
+    top: !/^p?\d{1,9}$/.test(top) ? null : top.startsWith("p") ? `p${Number(top.slice(1))}` : Number(top),
     find: get("find") ?? "",
-    pins: [...new Set((get("pin") ?? "").split(",").filter((n) => /^\d{1,9}$/.test(n)).map(Number))].slice(0, 100),
+    pins: [...new Set((get("pin") ?? "").split(",").filter((n) => /^\d{1,9}$/.test(n)).map(Number))].slice(0, PINS_MAX),
     hide: parseRows(get("hide")),
     curves: parseCurves(get("curve")),
     list: /^\d{1,9}$/.test(get("list") ?? "") ? Number(get("list")) : null,
@@ -220,6 +233,7 @@ export function parseTrace(search: string): TraceUrl {
     marks: parseMarks(p.get("bm")),
     off: categories.map((c) => c.id).filter((c) => (p.get("off") ?? "").split(",").includes(c)),
     beside: parseBeside(p),
+    use: /^[0-3]$/.test(p.get("use") ?? "") ? Number(p.get("use")) : null,
     strip: p.get("strip") === "1",
     tips: p.get("tips") === "1",
     flame: p.get("as") === "flame",
@@ -245,7 +259,7 @@ export function formatOwn(s: Own, behind = ""): string[] {
   if (s.flat.length) parts.push(["flat", formatRows(s.flat)]);
   if (s.top !== null) parts.push(["top", String(s.top)]);
   if (s.find) parts.push(["find", encode(s.find)]);
-  if (s.pins.length) parts.push(["pin", s.pins.join(",")]);
+  if (s.pins.length) parts.push(["pin", s.pins.slice(0, PINS_MAX).join(",")]);
   if (s.hide.length) parts.push(["hide", formatRows(s.hide)]);
   if (s.curves.length) parts.push(["curve", encode(s.curves.map((c) => `${c.line}~${encodeURIComponent(c.stat)}`).join(","))]);
   if (s.list !== null) parts.push(["list", String(s.list)]);
@@ -264,6 +278,7 @@ export function formatTrace(s: TraceUrl): string {
   if (s.off.length) parts.push(`off=${categories.map((c) => c.id).filter((c) => s.off.includes(c)).join(",")}`);
   if (s.beside.length) parts.push(`with=${encode(formatBeside(s.beside))}`);
   s.beside.forEach((b, i) => parts.push(...formatOwn(b.own, `.${i + 1}`)));
+  if (s.beside.length && s.use !== null && s.use !== usualUse(s)) parts.push(`use=${s.use}`);
   if (s.strip) parts.push("strip=1");
   if (s.tips) parts.push("tips=1");
   if (s.drag !== "pan") parts.push(`drag=${s.drag}`);

@@ -15,11 +15,15 @@ import type { Trace } from "./trace";
 
 const UNITS: Record<string, number> = { ps: 1, ns: 1e3, us: 1e6, "µs": 1e6, ms: 1e9, s: 1e12 };
 
+const SHIFT_MAX = 1e18; // ps: eleven days, and still an offset that an address holds
+
 /** "-1.5ms" -> ps; null: that is no time. */
 export function parseShift(text: string): bigint | null {
   const m = /^([+−-]?)(\d+(?:\.\d+)?)\s*(ps|ns|us|µs|ms|s)$/.exec(text.replace(/[\s\u202f]/g, ""));
   if (!m) return /^[+-]?0?$/.test(text.trim()) ? 0n : null;
-  const ps = BigInt(Math.round(Number(m[2]) * UNITS[m[3]!]!));
+  const size = Math.round(Number(m[2]) * UNITS[m[3]!]!);
+  if (size > SHIFT_MAX) return null;
+  const ps = BigInt(size);
   return m[1] === "-" || m[1] === "−" ? -ps : ps;
 }
 
@@ -40,7 +44,7 @@ export function Besides({ trace, pointer, active, use }: { trace: Trace; pointer
           <Head trace={t} active={active === t} />
           {t.loader.problem.value && !t.tracks.value
             ? <ProblemPanel small problem={t.loader.problem.value} retry={() => t.loader.start()} />
-            : t.tracks.value ? <Stage trace={t} pointer={pointer} /> : <Loading what="Opening the profile…" />}
+            : t.tracks.value ? <Stage trace={t} pointer={pointer} focus={active === t} /> : <Loading what="Opening the profile…" />}
         </section>
       ))}
     </>
@@ -59,7 +63,8 @@ export function FirstHead({ trace, active }: { trace: Trace; active: boolean }) 
 function clockShift(t: Trace): bigint | null {
   const [a, b] = [t.lead!.tracks.value?.start_wall_ns, t.tracks.value?.start_wall_ns];
   if (!a || !b || a === "0" || b === "0" || a === b || t.who.run !== t.lead!.who.run) return null;
-  return (BigInt(a) - BigInt(b)) * 1000n;
+  const by = (BigInt(a) - BigInt(b)) * 1000n;
+  return by > BigInt(SHIFT_MAX) || by < -BigInt(SHIFT_MAX) ? null : by;
 }
 
 function Head({ trace: t, active }: { trace: Trace; active: boolean }) {
@@ -115,7 +120,7 @@ function Choice({ trace }: { trace: Trace }) {
     trace.api.json<Run>("run", { run: run.value }, abort.signal).then(
       (got) => {
         const shown = new Set([trace, ...trace.beside.peek()].filter((t) => t.who.run === run.value).map((t) => t.who.host));
-        hosts.value = got.hosts.filter((h) => h.state !== "unsupported" && !shown.has(h.host)).map((h) => h.host);
+        hosts.value = got.hosts.filter((h) => !shown.has(h.host)).map((h) => h.host);
         host.value = hosts.value[0] ?? "";
         if (hosts.value.length === 0) said.value = "All hosts of this run are shown.";
       },

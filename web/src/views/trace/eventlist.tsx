@@ -4,10 +4,11 @@ import { useEffect } from "preact/hooks";
 import { asProblem, isAbort, type Problem } from "../../api/client";
 import { big } from "../../api/json";
 import type { Hit, SearchAnswer } from "../../api/types";
-import { count, duration, exactNs, plural, timestamp } from "../../model/format";
+import { duration, exactNs, plural, timestamp } from "../../model/format";
 import { endOf } from "../../model/view";
 import { ProblemPanel } from "../../widgets/problem";
 import { Loading } from "../../widgets/shell";
+import { MoreHits } from "./morehits";
 import { nameOfRow, rowsToList, type Trace } from "./trace";
 
 const LIMIT = 200;
@@ -85,7 +86,7 @@ function Events({ trace, line, name }: { trace: Trace; line: number; name: strin
             const chosen = String(h.id) === trace.event.id.value;
             return (
               <tr key={String(h.id)} aria-selected={chosen}>
-                <td class="name"><div><button type="button" class="link" title={h.name} aria-pressed={chosen} onClick={() => trace.chooseHit(h, "events")}>{h.name || <i>no name</i>}</button></div></td>
+                <td class="name"><div><button type="button" class="link" title={h.name} aria-pressed={chosen} onClick={() => trace.chooseListed(h)}>{h.name || <i>no name</i>}</button></div></td>
                 <td class="number" title={`${begin} ps`}>{timestamp(begin)}</td>
                 <td class="number">{duration(length)}</td>
                 <td class="number" title={`${length} ps`}>{exactNs(length)}</td>
@@ -95,12 +96,7 @@ function Events({ trace, line, name }: { trace: Trace; line: number; name: strin
           })}
         </tbody>
       </table>
-      {a.more && (
-        <p class="none">
-          {count(a.hits.length)} of {count(a.total)} are listed.{" "}
-          <button type="button" class="button" onClick={() => (more.value = a.hits[a.hits.length - 1] ?? null)}>List more</button>
-        </p>
-      )}
+      <MoreHits listed={a.hits.length} total={a.total} more={a.more} ask={() => (more.value = a.hits[a.hits.length - 1] ?? null)} />
     </>
   );
 }

@@ -1,8 +1,9 @@
 // The search's hits.
 import { big } from "../../api/json";
-import { count, duration, exactNs, plural, timestamp } from "../../model/format";
+import { duration, exactNs, plural, timestamp } from "../../model/format";
 import { ProblemPanel } from "../../widgets/problem";
 import { Loading } from "../../widgets/shell";
+import { MoreHits } from "./morehits";
 import type { Trace } from "./trace";
 
 export function Hits({ trace }: { trace: Trace }) {
@@ -43,12 +44,7 @@ export function Hits({ trace }: { trace: Trace }) {
           })}
         </tbody>
       </table>
-      {a.more && (
-        <p class="none">
-          {count(a.hits.length)} of {count(a.total)} are listed.{" "}
-          <button type="button" class="button" onClick={() => void trace.moreHits()}>List more</button>
-        </p>
-      )}
+      <MoreHits listed={a.hits.length} total={a.total} more={a.more} ask={() => void trace.moreHits()} />
     </div>
   );
 }

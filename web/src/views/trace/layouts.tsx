@@ -1,31 +1,13 @@
 // Arrangements of rows that were kept under a name, in this browser.
-import { signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { plural } from "../../model/format";
-import { LAYOUTS_MAX, layoutOf, parseLayouts, type Layout } from "../../model/layouts";
+import { LAYOUTS_MAX, parseLayouts, type Layout } from "../../model/layouts";
+import { keptList } from "../../shell/kept";
 import { Icon } from "../../widgets/icon";
 import { Popover } from "../../widgets/popover";
 import type { Trace } from "./trace";
 
-const KEY = "xprofd.layouts";
-
-function stored(): Layout[] {
-  try {
-    return parseLayouts(localStorage.getItem(KEY));
-  } catch {
-    return []; // storage may be forbidden
-  }
-}
-
-const layouts = signal<readonly Layout[]>(stored());
-
-function keep(list: readonly Layout[]): void {
-  layouts.value = list;
-  try {
-    localStorage.setItem(KEY, JSON.stringify(list));
-  } catch {
-    // for as long as the page lives
-  }
-}
+const { list: layouts, change } = keptList("xprofd.layouts", parseLayouts);
 
 export function Layouts({ trace }: { trace: Trace }) {
   return (
@@ -42,10 +24,19 @@ function Sheet({ trace, close }: { trace: Trace; close: () => void }) {
     e.preventDefault();
     const called = name.peek().trim();
     if (!called) return;
-    const made = layoutOf(called, trace.tracks.peek()?.planes ?? [], trace.arrangement());
-    keep([...list.filter((l) => l.name !== called), made].slice(-LAYOUTS_MAX));
-    trace.say(`Kept as ${called}`);
-    close();
+    void trace.layout(called).then((made) => {
+      if (!made) return;
+      change((now) => [...now.filter((l) => l.name !== called), made].slice(-LAYOUTS_MAX));
+      trace.say(`Kept as ${called}`);
+      close();
+    });
+  };
+  /** The focus goes on to the next one, else to the name: the sheet stays open. */
+  const remove = (l: Layout, button: HTMLElement): void => {
+    const item = button.closest("li")!;
+    const next = (item.nextElementSibling ?? item.previousElementSibling)?.querySelector<HTMLElement>(".push");
+    (next ?? item.closest(".layouts")!.querySelector<HTMLElement>("form input"))?.focus();
+    change((now) => now.filter((x) => x.name !== l.name));
   };
   return (
     <div class="layouts">
@@ -53,8 +44,8 @@ function Sheet({ trace, close }: { trace: Trace; close: () => void }) {
       <ul>
         {list.map((l) => (
           <li key={l.name} class="row">
-            <button type="button" class="link" title={`${plural(l.pins.length, "pinned row")}, ${l.hide.length} hidden, ${l.flat.length} flattened, ${plural(l.folded.length, "folded group")}`} onClick={() => (trace.arrange(l), close())}>{l.name}</button>
-            <button type="button" class="tool push" title="Remove" aria-label={`Remove layout ${l.name}`} onClick={() => keep(list.filter((x) => x !== l))}><Icon name="close" /></button>
+            <button type="button" class="link" title={`${plural(l.pins.length, "pinned row")}, ${l.hide.length} hidden, ${l.flat.length} flattened, ${plural(l.folded.length, "folded group")}`} onClick={() => (void trace.arrange(l), close())}>{l.name}</button>
+            <button type="button" class="tool push" title="Remove" aria-label={`Remove layout ${l.name}`} onClick={(e) => remove(l, e.currentTarget)}><Icon name="close" /></button>
           </li>
         ))}
       </ul>

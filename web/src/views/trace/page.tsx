@@ -10,6 +10,7 @@ import { bytes, count, duration, exactNs, plural, shortCount, timestamp } from "
 import { go, here } from "../../model/location";
 import { emptyTrace, formatTrace, parseTrace, type Mode, type TraceUrl } from "../../model/url";
 import { isTime, lastingText, withLasting } from "../../model/query";
+import { toggled } from "../../model/sets";
 import { choosePalette, palette, paletteName } from "../../model/theme";
 import { parseTool } from "../../model/toolurl";
 import { endOf, fitView, sameView, type Range } from "../../model/view";
@@ -48,7 +49,7 @@ export function TracePage() {
     api.json<Run>("run", { run }, abort.signal).then(
       (got) => {
         info.value = got;
-        const first = got.hosts.find((h) => h.state !== "unsupported") ?? got.hosts[0];
+        const first = got.hosts[0];
         if (!host && first) go(`${root}trace${formatTrace({ ...parseTrace(window.location.search), host: first.host })}${handedOn()}`, true);
       },
       (e: unknown) => isAbort(e) || (problem.value = asProblem(e)),
@@ -77,15 +78,14 @@ export function TracePage() {
 function TraceOf({ api, run, host, info }: { api: Api; run: string; host: string; info: Run | null }) {
   const trace = useMemo(() => new Trace(api, { run, host }), []);
   const pointer = useRef<{ value: Pointer | null; of?: Trace }>({ value: null });
-  const used = useSignal(trace); // of several timelines the one that keys and the panel are about
-  const active = used.value === trace || trace.beside.value.includes(used.value) ? used.value : trace;
+  const { used } = trace;
+  const active = trace.beside.value.includes(used.value) ? used.value : trace;
   const helping = useSignal(false);
   const input = useRef<HTMLInputElement>(null);
 
   useEffect(() => {
     trace.apply(parseTrace(window.location.search));
     trace.start();
-    if (!trace.event.id.peek()) used.value = trace.beside.peek().find((b) => b.event.id.peek()) ?? trace;
     const unsync = syncAddress(trace);
     const now = (): Trace => (trace.beside.peek().includes(used.peek()) ? used.peek() : trace);
     const over = (): Pointer | null => (pointer.current.of === now() ? pointer.current.value : null);
@@ -181,7 +181,7 @@ function Body({ trace, pointer, active, use }: {
       {trace.strip.value && <StripPanel trace={trace} go={(host, at) => showHost(trace, host, at)} />}
       <section class="beside" aria-label="First timeline" onPointerDownCapture={() => use(trace)} onFocusCapture={() => use(trace)}>
         {trace.beside.value.length > 0 && <FirstHead trace={trace} active={active === trace} />}
-        <Stage trace={trace} pointer={pointer} />
+        <Stage trace={trace} pointer={pointer} focus={active === trace} />
       </section>
       <Besides trace={trace} pointer={pointer} active={active} use={use} />
     </main>
@@ -331,10 +331,8 @@ function Bounds({ trace }: { trace: Trace }) {
 function ColourChoice({ trace }: { trace: Trace }) {
   const off = trace.off.value;
   const flip = (id: Category): void => {
-    const next = new Set(off);
-    if (!next.delete(id)) next.add(id);
     trace.step = true;
-    trace.off.value = next;
+    trace.off.value = toggled(off, id);
   };
   return (
     <Popover right title="Colours: kinds of work" label={<><Icon name="layers" />{off.size > 0 && ` ${categories.length - off.size} of ${categories.length}`}{trace.lasting.value && <span class="dot" />}</>}>

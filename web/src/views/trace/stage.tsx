@@ -36,7 +36,8 @@ function onScale(changed: () => void): () => void {
   return () => now?.removeEventListener("change", again);
 }
 
-export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Pointer | null; of?: Trace } }) {
+/** focus: keys go to this one when it comes up. */
+export function Stage({ trace, pointer, focus }: { trace: Trace; pointer: { value: Pointer | null; of?: Trace }; focus: boolean }) {
   const scroller = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const cursor = useSignal<Pointer | null>(null);
@@ -129,7 +130,8 @@ export function Stage({ trace, pointer }: { trace: Trace; pointer: { value: Poin
       pointer.value = p;
       pointer.of = trace;
     });
-    if (!trace.lead) el.focus({ preventScroll: true });
+    // A timeline beside may come later, when somebody types elsewhere.
+    if (focus && (!trace.lead || document.activeElement === document.body)) el.focus({ preventScroll: true });
     return () => {
       cancelAnimationFrame(frame);
       observer.disconnect();

@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import { px } from "../../layout/unit";
 import { here } from "../../model/location";
 import { percent, plural } from "../../model/format";
-import { findingHref, stepsIn, stepsOf, tipsOf, type Step, type Tip } from "../../model/tips";
+import { findingHref, spread, stepsIn, stepsOf, tipsOf, type Step, type Tip } from "../../model/tips";
 import { xOf, type Range } from "../../model/view";
 import { Popover } from "../../widgets/popover";
 import { ProblemPanel } from "../../widgets/problem";
@@ -67,7 +67,8 @@ function TipLane({ trace, tips, href, go }: { trace: Trace; tips: readonly Tip[]
       return at ? [{ t, at, left: parseFloat(at.left) }] : [];
     })
     .sort((a, b) => a.left - b.left);
-  marks.forEach((m, i) => (m.left = Math.max(m.left, i > 0 ? marks[i - 1]!.left + target + GAP : 0)));
+  const { width } = trace.size.value;
+  const lefts = spread(marks.map((m) => m.left), target, GAP, width);
   return (
     <>
       <ul class="tips-list">
@@ -83,8 +84,8 @@ function TipLane({ trace, tips, href, go }: { trace: Trace; tips: readonly Tip[]
         ))}
       </ul>
       <div class="tips-lane">
-        {marks.map(({ t, at, left }) => (
-          <a key={t.rule} class={`prio mark ${t.priority.toLowerCase()}`} style={{ left: `${left}px`, minWidth: `${Math.max(target, at.wide)}px` }} href={findingHref(href, t.rule)} title={`${t.finding}\nOn ${t.place!.plane}. To the suggestion`}>
+        {marks.map(({ t, at }, i) => (
+          <a key={t.rule} class={`prio mark ${t.priority.toLowerCase()}`} style={{ left: `${lefts[i]!}px`, minWidth: `${Math.max(target, Math.min(at.wide, width - lefts[i]!))}px` }} href={findingHref(href, t.rule)} title={`${t.finding}\nOn ${t.place!.plane}. To the suggestion`}>
             {t.priority}
           </a>
         ))}

@@ -2,7 +2,7 @@
 import { batch, computed, effect, signal, untracked, type ReadonlySignal } from "@preact/signals";
 import { asProblem, isAbort, type Api } from "../../api/client";
 import { big, type Int } from "../../api/json";
-import type { Hit, Run } from "../../api/types";
+import type { Hit, Plane, Run } from "../../api/types";
 import { layoutRuler } from "../../layout/ruler";
 import { foldedByDefault, laneTop, layoutRows, moreHeight, visibleRows, type Row, type Rows } from "../../layout/rows";
 import { unit } from "../../layout/unit";
@@ -10,12 +10,13 @@ import type { Category } from "../../model/colour";
 import { Names } from "../../model/names";
 import { parseLasting, parseQuery, type Lasting } from "../../model/query";
 import { Slabs, type Slab } from "../../model/slabs";
-import { plural, timestamp } from "../../model/format";
-import { arrangementOf, type Arrangement, type Layout } from "../../model/layouts";
+import { count, plural, timestamp } from "../../model/format";
+import { arrangementOf, layoutOf, linesNotIn, type Arrangement, type Layout } from "../../model/layouts";
+import { toggled } from "../../model/sets";
 import { namePalette, palette, paletteToName } from "../../model/theme";
 import {
-  emptyOwn, formatOwn, formatRows, usualDock, usualOrder, BESIDE_MAX, type Area, type Beside, type Curve, type Mark as Bookmark, type Mode, type Own, type Tab,
-  type TraceUrl,
+  emptyOwn, formatOwn, formatRows, usualDock, usualOrder, usualUse, BESIDE_MAX, PINS_MAX, type Area, type Beside, type Curve, type Mark as Bookmark, type Mode,
+  type Own, type Tab, type Top, type TraceUrl,
 } from "../../model/url";
 import {
   clampView, deeper, endOf, fitView, panView, revealView, sameView, shiftRange, shiftView, timeAt, unionOf, wholeView, zoomView,
@@ -66,6 +67,8 @@ export class Trace {
   /** Other timelines that show the same time, each so much later. */
   readonly beside = signal<readonly Trace[]>([]);
   readonly shift = signal(0n);
+  /** Of several timelines the one that keys and the panel are about; the first one knows. */
+  readonly used = signal<Trace>(this);
   readonly hover = signal<Hover | null>(null);
   /** The value of a curve under the pointer. */
   readonly point = signal<CurvePoint | null>(null);
@@ -87,7 +90,7 @@ export class Trace {
   readonly inSight;
   private stepped = false;
 
-  private wantTop: number | null = null; // line to scroll to once rows are there
+  private wantTop: Top | null = null; // row to scroll to once rows are there
   private wentTo: number | null = null; // so far, when rows were too few to get there
   private wantRow: number | null = null; // likewise: to be in sight
   private before: Rows | null = null; // where rows were
@@ -143,6 +146,13 @@ export class Trace {
     (this.lead ?? this).stepped = is;
   }
 
+  /** What changes at once is an entry of the address; what changes nothing is none, also not with the movement that follows. */
+  private discrete(change: () => void): void {
+    this.step = true;
+    batch(change);
+    this.step = false;
+  }
+
   /** What the address says was applied before. */
   start(): void {
     let was = unit();
@@ -166,6 +176,9 @@ export class Trace {
         const loaded = this.tracks.value?.loading === false;
         if (loaded && this.fetcher.version.value > 0) setTimeout(() => void this.loader.derive());
       }),
+      effect(() => {
+        if (this.loader.problem.value) untracked(() => this.keepWithin()); // nobody waits for it any more
+      }),
     );
     if (this.who.host || !this.lead) this.loader.start();
     else void this.firstHost();
@@ -175,7 +188,7 @@ export class Trace {
   private async firstHost(): Promise<void> {
     try {
       const { hosts } = await this.api.json<Run>("run", { run: this.who.run });
-      this.who.host = hosts.find((h) => h.state !== "unsupported")?.host ?? "";
+      this.who.host = hosts[0]?.host ?? "";
     } catch {
       // the loader says what is wrong
     }
@@ -204,6 +217,7 @@ export class Trace {
       this.measured.value = url.measured;
       this.marks.value = url.marks;
       this.setBeside(url.beside);
+      this.used.value = this.beside.peek()[(url.use ?? usualUse(url)) - 1] ?? this;
       this.strip.value = url.strip;
       this.tips.value = url.tips;
       this.flame.value = url.flame;
@@ -250,6 +264,7 @@ export class Trace {
       marks: [...this.marks.value],
       off: [...this.off.value],
       beside: this.beside.value.map((b) => b.asBeside()),
+      use: this.beside.value.indexOf(this.used.value) + 1,
       strip: this.strip.value,
       tips: this.tips.value,
       flame: this.flame.value && this.sum.area.value !== null,
@@ -264,7 +279,8 @@ export class Trace {
   private own(): Own {
     const from = this.scrollTop.value + this.rows.value.pinnedHeight;
     const scrolled = this.scrollTop.value > 0;
-    const top = this.inSight.value.find((r) => r.line && !r.curve && !r.pinned && r.y >= from)?.line?.line ?? null;
+    const first = this.inSight.value.find((r) => (r.line ? !r.curve && !r.pinned : r.folded) && r.y >= from);
+    const top: Top | null = first ? first.line?.line ?? `p${first.plane.plane}` : null;
     return {
       sel: this.event.id.value,
       area: this.sum.area.value,
@@ -344,12 +360,21 @@ export class Trace {
   private onTracks(): void {
     this.fetcher.refresh();
     if (!this.onTheWay()) this.keepPlace();
-    // An address may name a time where there is nothing.
-    const v = this.chosen.peek();
-    if (v && !this.tracks.peek()?.loading) this.setView(clampView(v, this.bounds.peek()), false);
+    this.keepWithin();
     if (this.revealLater) this.reveal(this.revealLater === "row");
     if (this.pins.peek().length) void this.loader.ensure(this.pins.peek());
     this.scrollToWanted();
+  }
+
+  /** An address may name a time where there is nothing: that is known once all timelines are there, or will not be. */
+  private keepWithin(): void {
+    if (this.lead) return this.lead.keepWithin();
+    const v = this.chosen.peek();
+    const isHere = (t: Trace): boolean => {
+      const problem = t.loader.problem.peek();
+      return problem ? problem.status !== 503 : t.tracks.peek()?.loading === false; // 503: it is asked again
+    };
+    if (v && this.tracks.peek()?.loading === false && this.beside.peek().every(isHere)) this.setView(clampView(v, this.bounds.peek()), false);
   }
 
   private ask(): void {
@@ -407,9 +432,10 @@ export class Trace {
 
   whole(): void {
     if (this.lead) return this.lead.whole();
-    this.step = true;
-    this.trail.value = [];
-    this.chosen.value = null;
+    this.discrete(() => {
+      this.trail.value = [];
+      this.chosen.value = null;
+    });
   }
 
   /** The area, else the event, else everything. */
@@ -490,12 +516,17 @@ export class Trace {
 
   private scrollToTop(): void {
     if (!this.onTheWay()) this.wantTop = null;
-    const row = this.wantTop === null ? undefined : this.rows.peek().byLine.get(this.wantTop);
+    const row = this.rowAt(this.wantTop);
     if (!row) return;
     const there = row.pinned ? this.scrollTop.peek() : row.y - this.rows.peek().pinnedHeight;
     this.scrollBy(there - this.scrollTop.peek());
     this.wentTo = this.scrollTop.peek();
     if (this.wentTo === there) this.wantTop = null;
+  }
+
+  private rowAt(top: Top | null): Row | undefined {
+    const { rows, byLine } = this.rows.peek();
+    return typeof top === "number" ? byLine.get(top) : top === null ? undefined : rows.find((r) => !r.line && `p${r.plane.plane}` === top);
   }
 
   /** Only rows that are called so. */
@@ -511,8 +542,9 @@ export class Trace {
   }
 
   togglePin(line: number): void {
-    this.step = true;
     const was = this.pins.peek();
+    if (was.length >= PINS_MAX && !was.includes(line)) return this.say(`${PINS_MAX} rows are pinned: that is the most.`);
+    this.step = true;
     this.pins.value = was.includes(line) ? was.filter((l) => l !== line) : [...was, line];
     this.say(was.includes(line) ? "Unpinned" : "Pinned above the others");
     this.scrollBy(0);
@@ -561,12 +593,30 @@ export class Trace {
     return { pins: [...this.pins.peek()], hide: [...this.hidden.peek()], flat: [...this.flat.peek()], folded: [...this.folded.peek()] };
   }
 
+  /** A layout is about rows by their names: with some of them not here it would lose what is about those. Says why there is none. */
+  private async allPlanes(lost: (planes: readonly Plane[]) => number): Promise<readonly Plane[] | null> {
+    if (this.loader.find.peek().trim()) return this.say("Only rows of a name are shown: clear Find rows first."), null;
+    await this.loader.all();
+    const t = this.tracks.peek();
+    const missing = t && (t.loading || t.next != null) ? lost(t.planes) : 0;
+    if (t && missing === 0) return t.planes;
+    this.say(t && !t.loading ? `${plural(missing, "row")} of it ${missing === 1 ? "is" : "are"} not among the first ${count(t.rows ?? 0)}: nothing was changed.` : "The profile is still loading: its rows are not all here.");
+    return null;
+  }
+
+  /** The rows as they are, for other profiles; null: that was refused, and why was said. */
+  async layout(name: string): Promise<Layout | null> {
+    const planes = await this.allPlanes((p) => linesNotIn(p, this.arrangement()));
+    return planes && layoutOf(name, planes, this.arrangement());
+  }
+
   /** Rows as they were kept under a name. */
-  arrange(l: Layout): void {
-    const a = arrangementOf(this.tracks.peek()?.planes ?? [], l);
-    this.step = true;
-    batch(() => {
-      this.pins.value = a.pins;
+  async arrange(l: Layout): Promise<void> {
+    const planes = await this.allPlanes((p) => arrangementOf(p, l).absent);
+    if (!planes) return;
+    const a = arrangementOf(planes, l);
+    this.discrete(() => {
+      this.pins.value = a.pins.slice(0, PINS_MAX);
       this.hidden.value = new Set(a.hide);
       this.flat.value = new Set(a.flat);
       this.folded.value = new Set(a.folded);
@@ -597,7 +647,6 @@ export class Trace {
 
   goTo(m: Bookmark): void {
     const v = this.view.peek();
-    this.step = true;
     this.setView(clampView({ t0: m.at - BigInt(Math.round(v.span / 2)), span: v.span }, this.bounds.peek()), true);
   }
 
@@ -637,26 +686,31 @@ export class Trace {
   }
 
   foldAll(fold: boolean): void {
-    this.step = true;
     const next = new Set<number>();
     for (const { plane } of this.rows.peek().rows.filter((r) => !r.line))
       if (foldedByDefault(plane) !== fold) next.add(plane.plane);
-    this.folded.value = next;
+    this.discrete(() => (this.folded.value = next));
     this.scrollBy(0);
   }
 
   // --- choosing an event ---
 
   choose(h: Hover): void {
-    this.step = true;
-    this.select(h.mark.id, h.mark, "no", this.dock.peek() && this.tab.peek() === "events" ? "events" : "details");
+    this.discrete(() => this.select(h.mark.id, h.mark, "no", this.dock.peek() && this.tab.peek() === "events" ? "events" : "details"));
   }
 
   chooseHit(hit: Hit, tab: Tab = "hits"): void {
-    this.step = true;
-    const begin = big(hit.begin_ps);
-    const mark = { id: String(hit.id), line: hit.line, lane: hit.lane, begin, end: begin + big(hit.duration_ps) };
-    this.select(mark.id, mark, "place", tab);
+    this.discrete(() => this.select(String(hit.id), markOf(hit), "place", tab));
+  }
+
+  /** Of the row that is listed: what is in view is what is listed, so that it stays, but for one that is not there any more. */
+  chooseListed(hit: Hit): void {
+    const m = markOf(hit);
+    this.discrete(() => {
+      const v = this.view.peek();
+      if (m.end < v.t0 || m.begin > endOf(v)) this.setView(clampView({ t0: m.begin - BigInt(Math.round(v.span / 2)), span: v.span }, this.bounds.peek()), false);
+      this.select(m.id, m, "row", "events");
+    });
   }
 
   chooseId(id: Int, tab: Tab = "details"): void {
@@ -665,8 +719,7 @@ export class Trace {
   }
 
   deselect(): void {
-    this.step = true;
-    this.event.clear();
+    this.discrete(() => this.event.clear());
   }
 
   /** reveal: its time and row come into view, its row only, or neither. */
@@ -678,7 +731,7 @@ export class Trace {
       void this.event.choose(id, mark).then((there) => {
         if (there && reveal !== "no" && !mark) this.reveal(reveal === "row");
       });
-      if (mark && reveal !== "no") this.reveal();
+      if (mark && reveal !== "no") this.reveal(reveal === "row");
     });
   }
 
@@ -742,11 +795,12 @@ export class Trace {
   // --- choosing an area ---
 
   setArea(a: Area | null, step = true): void {
-    if (step) this.step = true;
-    batch(() => {
+    const set = (): void => {
       this.sum.set(a);
       if (a) this.openDock("area");
-    });
+    };
+    if (step) this.discrete(set);
+    else batch(set);
   }
 
   /** R: the chosen event's time, on its row. */
@@ -771,8 +825,7 @@ export class Trace {
   }
 
   listEvents(line: number | null): void {
-    this.step = true;
-    batch(() => {
+    this.discrete(() => {
       this.listed.value = line;
       this.openDock("events");
     });
@@ -832,9 +885,10 @@ export class Trace {
 
   /** The panel as somebody wants it: null closes it. */
   chooseTab(tab: Tab | null): void {
-    this.step = true;
-    if (tab) this.openDock(tab);
-    else this.dock.value = false;
+    this.discrete(() => {
+      if (tab) this.openDock(tab);
+      else this.dock.value = false;
+    });
   }
 
   setMode(mode: Mode): void {
@@ -874,8 +928,7 @@ export function rowsToList(t: Trace): Row[] {
   return !listed?.line || seen.some((r) => r.line === listed.line) ? seen : [listed, ...seen];
 }
 
-function toggled(set: ReadonlySet<number>, x: number): ReadonlySet<number> {
-  const next = new Set(set);
-  if (!next.delete(x)) next.add(x);
-  return next;
+function markOf(hit: Hit): Mark {
+  const begin = big(hit.begin_ps);
+  return { id: String(hit.id), line: hit.line, lane: hit.lane, begin, end: begin + big(hit.duration_ps) };
 }

@@ -93,6 +93,16 @@ export class TracksLoader {
     }
   }
 
+  /** All rows, of so many as are given at once. */
+  async all(): Promise<void> {
+    for (let have = this.tracks.peek(); have?.next && (have.rows ?? 0) < MOST; ) {
+      await this.more();
+      const now = this.tracks.peek();
+      if (now === have) return; // they did not come
+      have = now;
+    }
+  }
+
   /** Sees to it that the line has a row, wherever it is in the order. */
   async ensure(lines: readonly number[]): Promise<void> {
     const have = this.tracks.peek();
