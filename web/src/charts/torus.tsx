@@ -44,7 +44,7 @@ function place(chips: readonly Chip[], planes: readonly Plane[], width: number):
     for (const i of p.chips) {
       const c = chips[i]!;
       const part = Math.min(c.part, p.parts - 1);
-      boxes[i] = { x: x + c.x * cell + (cell - inside) / 2 + (part * inside) / p.parts, y: y + (named ? headRoom() : 0) + c.y * cell + (cell - inside) / 2, w: inside / p.parts - (p.parts > 1 ? 1 : 0), h: inside };
+      boxes[i] = { x: x + p.column.get(c.x)! * cell + (cell - inside) / 2 + (part * inside) / p.parts, y: y + (named ? headRoom() : 0) + p.row.get(c.y)! * cell + (cell - inside) / 2, w: inside / p.parts - (p.parts > 1 ? 1 : 0), h: inside };
     }
     row = Math.max(row, h);
     x += w + GAP;
@@ -118,7 +118,7 @@ export function TorusMap({ chips, planes, measure, edges, title, slices, onOpen 
   const here = chips[at.value];
   const spot = boxes[at.value];
   const own = drawn.filter((e) => e.to === at.value || e.from === at.value);
-  const words = `${title}: ${chips.length} cores, ${label} ${known.length ? `from ${show(low, "ps")} to ${show(high, "ps")}` : "not known"}. Arrow keys go from chip to chip, Enter opens the timeline; the table Chips says the same.`;
+  const words = `${title}: ${chips.length} cores, ${label} ${known.length ? `from ${show(low, "ps")} to ${show(high, "ps")}` : "not known"}. Arrow keys go from chip to chip, Enter ${chips.some((c) => c.begin !== null) ? "opens the timeline" : "shows the host alone"}; the table Chips says the same.`;
   return (
     <figure class="chart torus" aria-label={title}>
       <div class="legend-row">

@@ -38,27 +38,39 @@ export function chipsOf(t: Table): Chip[] {
   }));
 }
 
-/** Chips of one slice and one z, as wide and high as their numbers reach. */
+/** Chips of one slice and one z, as wide and high as their numbers reach; where that is far, of the rows and columns that hold some. */
 export interface Plane {
   slice: number;
   z: number;
   columns: number;
   rows: number;
+  column: Map<number, number>; // of an x
+  row: Map<number, number>;
   parts: number; // cores of a chip
   chips: number[]; // places in the list
+}
+
+const WIDE = 64; // no slice that there is has a longer side
+
+function placesOf(values: readonly number[]): { at: Map<number, number>; n: number } {
+  const used = [...new Set(values)].sort((a, b) => a - b);
+  const reach = (used.at(-1) ?? 0) + 1;
+  return reach <= WIDE ? { at: new Map(used.map((v) => [v, v])), n: reach } : { at: new Map(used.map((v, i) => [v, i])), n: used.length };
 }
 
 export function planesOf(chips: readonly Chip[]): Plane[] {
   const by = new Map<string, Plane>();
   chips.forEach((c, i) => {
     const key = `${c.slice} ${c.z}`;
-    const p = by.get(key) ?? { slice: c.slice, z: c.z, columns: 0, rows: 0, parts: 1, chips: [] };
+    const p: Plane = by.get(key) ?? { slice: c.slice, z: c.z, columns: 0, rows: 0, column: new Map(), row: new Map(), parts: 1, chips: [] };
     by.set(key, p);
-    p.columns = Math.max(p.columns, c.x + 1);
-    p.rows = Math.max(p.rows, c.y + 1);
     p.parts = Math.max(p.parts, Math.min(16, c.part + 1));
     p.chips.push(i);
   });
+  for (const p of by.values()) {
+    const [x, y] = [placesOf(p.chips.map((i) => chips[i]!.x)), placesOf(p.chips.map((i) => chips[i]!.y))];
+    [p.columns, p.column, p.rows, p.row] = [x.n, x.at, y.n, y.at];
+  }
   return [...by.values()].sort((a, b) => a.slice - b.slice || a.z - b.z);
 }
 
@@ -71,8 +83,8 @@ export interface Edge {
   count: number;
 }
 
-/** Those of which both ends are here; the others are counted. */
-export function edgesOf(t: Table, chips: readonly Chip[]): { edges: Edge[]; open: number } {
+/** Those of which both ends are here; counted are cores whose sender is not here, and such of which nobody says who sends to them. */
+export function edgesOf(t: Table, chips: readonly Chip[]): { edges: Edge[]; open: number; untold: number } {
   const get = cellsOf(t);
   const byName = new Map(chips.map((c, i) => [`${c.host}\n${c.core}`, i]));
   const place = (row: readonly Cell[], host: string, core: string): number => byName.get(`${String(get(row, host) ?? "")}\n${String(get(row, core) ?? "")}`) ?? -1;
@@ -81,7 +93,8 @@ export function edgesOf(t: Table, chips: readonly Chip[]): { edges: Edge[]; open
     latency: asNumber(get(row, "mean_time")), wait: asNumber(get(row, "wait")), rate: asNumber(get(row, "rate")), count: asNumber(get(row, "count")),
   }));
   const edges = all.filter((e) => e.from >= 0 && e.to >= 0);
-  return { edges, open: all.length - edges.length };
+  const untold = t.rows.filter((row) => get(row, "from") === null).length;
+  return { edges, open: t.rows.filter((row) => get(row, "from") !== null && get(row, "from_host") === null).length, untold };
 }
 
 export interface Channel {

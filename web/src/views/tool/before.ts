@@ -5,11 +5,13 @@ import { useEffect, useRef } from "preact/hooks";
 import { Api, asProblem, isAbort } from "../../api/client";
 import { asReport, type Report } from "../../api/report";
 import type { Run, RunRow, Runs } from "../../api/types";
+import { count } from "../../model/format";
 import { candidates, isSame, workloadOf } from "../../model/suggestions";
 import type { ToolUrl } from "../../model/toolurl";
 import { startJob } from "../../shell/jobs";
 
-const LISTED = 200;
+const LISTED = 200; // runs of a page
+const LOOKED = 2000; // of the newest ones, at most
 const TRIES = 4; // runs that are looked into
 const LARGE = 256 * 2 ** 20; // bytes: what is larger is not opened by itself
 const AGAIN = 40;
@@ -43,17 +45,31 @@ async function ask(api: Api, params: Record<string, string>, stop: AbortSignal):
   }
 }
 
+/** The newest runs, as far as an earlier one of the same work may be among them; `more`: others were not looked at. */
+async function listed(api: Api, enough: (runs: readonly RunRow[]) => boolean, stop: AbortSignal): Promise<{ runs: RunRow[]; more: boolean }> {
+  const runs: RunRow[] = [];
+  let page = "";
+  for (;;) {
+    const got = await api.json<Runs>("runs", { limit: LISTED, ...(page && { page }) }, stop);
+    runs.push(...got.runs);
+    page = got.next ?? "";
+    if (!page || runs.length >= LOOKED || got.runs.length === 0 || enough(runs)) return { runs, more: page !== "" || got.cut !== null };
+  }
+}
+
 async function look(api: Api, s: ToolUrl, now: Report, marker: Record<string, string>, to: Signal<Before>, stop: AbortSignal): Promise<void> {
-  const [list, own] = await Promise.all([api.json<Runs>("runs", { limit: LISTED }, stop), api.json<Run>("run", { run: s.run }, stop)]);
-  const ready = list.runs.filter((r) => r.state === "ready" && r.run !== s.run);
+  const own = await api.json<Run>("run", { run: s.run }, stop);
+  const mine = { ...workloadOf(now), hosts: own.hosts.length };
+  const fits = (runs: readonly RunRow[]): RunRow[] => candidates(runs, s.run, own.captured_ms, mine);
+  const list = await listed(api, (runs) => s.base !== "" || own.captured_ms === null || fits(runs).length > 0, stop);
+  const ready = list.runs.filter((r) => r.state === "ready" && r.run !== s.run).slice(0, LISTED);
   if (s.base) {
     to.value = { ...NONE, run: s.base, asked: true, others: ready };
     to.value = { ...to.peek(), report: await ask(api, { run: s.base, ...marker }, stop), busy: false };
     return;
   }
   to.value = { ...NONE, others: ready };
-  const mine = { ...workloadOf(now), hosts: own.hosts.length };
-  const all = candidates(list.runs, s.run, own.captured_ms, mine);
+  const all = fits(list.runs);
   const small = all.filter((r) => r.bytes <= LARGE).slice(0, TRIES);
   let failed = 0;
   for (const r of small) {
@@ -63,11 +79,11 @@ async function look(api: Api, s: ToolUrl, now: Report, marker: Record<string, st
       return null;
     });
     if (!report || !isSame(mine, workloadOf(report), s.run, r.run)) continue;
-    to.value = { ...NONE, run: r.run, report, busy: false, others: ready };
+    to.value = { ...NONE, run: r.run, report, busy: false, others: ready.includes(r) ? ready : [...ready, r] };
     return;
   }
   const looked = small.length - failed;
-  const why = own.captured_ms === null ? "When this run was captured is not known." : all.length === 0 ? "There is no earlier run of as many hosts that may have done the same." : looked > 0 ? `${looked === 1 ? "The earlier run" : `Of ${looked} earlier runs`} of as many hosts ${looked === 1 ? "ran other programs, or on another device." : "none ran the same programs on the same device."}` : "";
+  const why = own.captured_ms === null ? "When this run was captured is not known." : all.length === 0 ? `${list.more ? `Among the newest ${count(list.runs.length)} runs is none` : "There is no earlier run"} of as many hosts that may have done the same${list.more ? " before" : ""}.` : looked > 0 ? `${looked === 1 ? "The earlier run" : `Of ${looked} earlier runs`} of as many hosts ${looked === 1 ? "ran other programs, or on another device." : "none ran the same programs on the same device."}` : "";
   to.value = { ...NONE, busy: false, why, large: all.find((r) => r.bytes > LARGE) ?? null, others: ready };
 }
 

@@ -107,7 +107,7 @@ function SincePart({ before, change, report, root, s }: { before: Before; change
         <h2 id="since">Since the report before</h2>
         <label class="choice">Compare with
           <select value={before.run} onChange={(e) => set({ base: e.currentTarget.value })}>
-            <option value="">{before.asked ? "The one before, of the same work" : "None was found"}</option>
+            <option value="">{before.asked ? "The one before, of the same work" : before.busy ? "Looking…" : "None was found"}</option>
             {before.run && !before.others.some((r) => r.run === before.run) && <option value={before.run}>{runTitle(before.run)}</option>}
             {before.others.map((r) => <option key={r.run} value={r.run}>{runTitle(r.run)}</option>)}
           </select>
@@ -115,7 +115,7 @@ function SincePart({ before, change, report, root, s }: { before: Before; change
       </div>
       {before.busy && <p class="row ago" role="status"><span class="spinner" /> {before.run ? `Reading the report of ${runTitle(before.run)}…` : "Looking for the last run of the same work…"}</p>}
       {!before.busy && before.why && <p class="ago">{before.why}{!before.asked && " Another run can be chosen."}</p>}
-      {before.large && <p class="ago"><a href={`${root}smart_suggestion?run=${encode(s.run)}&base=${encode(before.large.run)}`}>{runTitle(before.large.run)}</a> is earlier and has as many hosts; with {bytes(before.large.bytes)} it is not opened by itself.</p>}
+      {before.large && <p class="ago"><a href={toolHref(root, "smart_suggestion", { ...s, base: before.large.run })}>{runTitle(before.large.run)}</a> is earlier and has as many hosts; with {bytes(before.large.bytes)} it is not opened by itself.</p>}
       {change && (
         <>
           <p>{sinceWords(change)} <span class="ago">Against <a href={page}>{runTitle(before.run)}</a>{when.iso && <>, <span title={when.iso}>{when.text}</span></>}. <a href={bothHref(root, { ...s, base: before.run })}>Compare the runs</a></span></p>

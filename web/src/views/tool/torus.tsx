@@ -67,7 +67,7 @@ export function TorusPart(p: PartProps) {
   const chips = useMemo(() => (t ? chipsOf(t) : []), [t]);
   const planes = useMemo(() => planesOf(chips), [chips]);
   const channels = useMemo(() => (channelTable ? channelsOf(channelTable) : []), [channelTable]);
-  const { edges, open } = useMemo(() => (edgeTable ? edgesOf(edgeTable, chips) : { edges: [], open: 0 }), [edgeTable, chips]);
+  const { edges, open, untold } = useMemo(() => (edgeTable ? edgesOf(edgeTable, chips) : { edges: [], open: 0, untold: 0 }), [edgeTable, chips]);
   const steps = useMemo(() => stepsOf(report), [report]);
   if (!t || chips.length === 0) return null;
   const torus = chips.some((c) => !Number.isNaN(c.chip));
@@ -102,7 +102,7 @@ export function TorusPart(p: PartProps) {
             </select>
           </label>
           <label class="row"><input type="checkbox" checked={shown} onChange={(e) => setArg("arrows", e.currentTarget.checked ? "" : "0", false)} /> Arrows</label>
-          {open > 0 && <span class="table-count">{edges.length === 0 ? "Its text does not say who sends to whom" : `${plural(open, "core")} without a sender on these hosts`}: the table below has what each core took.</span>}
+          {open + untold > 0 && <span class="table-count">{open > 0 ? `${plural(open, "core")} without a sender on these hosts` : edges.length === 0 ? "Nothing says who sends to whom" : `Of ${plural(untold, "core")} nothing says who sends to them`}: the table below has what each core took.</span>}
         </div>
       )}
       <TorusMap chips={chips} planes={planes} measure={measure} edges={shown ? edges : []} title={t.title} slices={planes.some((x) => x.slice > 0)} onOpen={openChip} />
