@@ -145,7 +145,7 @@ static void write_run(struct xp_json *j, const struct run *r, struct runfacts *f
     write_note(j, r, f);
     key_str(j, "kind", run_capture_kind(r, f));
     xp_json_key(j, "facts");
-    run_facts_write(j, r, f);
+    run_facts_write(j, r, f, NULL);
     xp_json_obj_end(j);
     run_facts_unref(f);
 }
@@ -339,12 +339,13 @@ void api_run(struct ask *ask)
         xp_json_null(&j);
     key_str(&j, "decoder", ask->app->version);
     bool by_link = project_right(ask->project, ask->who) == RIGHT_NONE;
-    const struct run_facts *f = runfacts_get(ask->app->facts, ask->run);
+    /* They are of other pages, too. */
+    const struct run_facts *f = ask->one_page ? NULL : runfacts_get(ask->app->facts, ask->run);
     write_state(&j, ask->run, f);
     key_str(&j, "note", of_place(by_link, ask->run, ask->run->note));
-    key_str(&j, "kind", run_capture_kind(ask->run, f));
+    key_str(&j, "kind", ask->one_page ? NULL : run_capture_kind(ask->run, f));
     xp_json_key(&j, "facts");
-    run_facts_write(&j, ask->run, f);
+    run_facts_write(&j, ask->run, f, by_link ? xp_store_name(ask->run->store) : NULL);
     run_facts_unref(f);
     xp_json_key(&j, "hosts");
     xp_json_arr(&j);

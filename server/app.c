@@ -175,13 +175,12 @@ static void look_later(struct app *app)
         atomic_fetch_sub(&app->asks, 1);
 }
 
-/* A frontend has no memory for profiles: there, runs are known when somebody opened them. */
+/* A frontend has no memory for profiles: there no run is looked at though nobody asked. */
 static enum xp_status open_facts(const struct options *o, struct app *app, struct xp_error *err)
 {
     struct runfacts_config config = {.app = app,
                                      .limit = o->role == ROLE_ALL ? (uint64_t)o->figures_limit : 0,
-                                     .dir = o->figures_dir,
-                                     .roots = o->logdir};
+                                     .dir = o->figures_dir};
     return options_blame("figures-dir", runfacts_new(&config, &app->facts, err), err);
 }
 
@@ -370,6 +369,7 @@ static void start(const struct way *w, const struct route *route, bool compatibl
         return;
     }
     ask->compatible = compatible;
+    ask->one_page = w->by_link && w->link.tool[0];
     ask->number = compatible ? COUNT(api_routes) + (size_t)(route - xprof_routes)
                              : (size_t)(route - api_routes);
     http_note(w->ex, who_name(w->who), route_names[ask->number]);

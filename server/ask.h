@@ -66,6 +66,7 @@ struct ask {
     struct http_exchange *ex;
     const struct route *route;
     bool compatible; /* XProf's route: errors in its form */
+    bool one_page;   /* let in by a link that shows one page of a run */
     bool gzip;
     bool *later;   /* on the loop: set where it takes a worker; NULL: this is one */
     size_t number; /* of the route, for metrics */

@@ -1,6 +1,7 @@
 #include "server/runfacts_int.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/gzip.h"
 #include "lib/base/log.h"
+#include "server/gate.h"
 #include "server/runs_int.h"
 
 #define FORMAT 1
@@ -90,7 +92,7 @@ void runfacts_put(struct runfacts *rf, const struct run *r, const struct run_fac
     struct runfacts_entry *e = entry_of(rf, r);
     const struct run_facts *old = e->facts;
     e->facts = f;
-    e->again_ns = 0;
+    e->again_ns = f->passing ? xp_now_ns() + RUNFACTS_AGAIN_NS : 0;
     e->used = ++rf->uses;
     pthread_mutex_unlock(&rf->lock);
     run_facts_unref(old);
@@ -107,7 +109,28 @@ void runfacts_put_off(struct runfacts *rf, const struct run *r)
 static bool wants(struct runfacts *rf, const struct run *r)
 {
     const struct runfacts_entry *e = *place_of(rf, r);
-    return r->n_hosts && (!e || (!e->facts && xp_now_ns() >= e->again_ns));
+    return r->n_hosts && (!e || ((!e->facts || e->facts->passing) && xp_now_ns() >= e->again_ns));
+}
+
+/* Whether a report tells more than what is known; f: what it tells. */
+static bool is_better(struct runfacts *rf, const struct run *r, const struct run_facts *f)
+{
+    pthread_mutex_lock(&rf->lock);
+    const struct runfacts_entry *e = *place_of(rf, r);
+    const struct run_facts *old = e ? e->facts : NULL;
+    bool better = !old || old->problem || (old->missing && (!f->missing || old->passing));
+    pthread_mutex_unlock(&rf->lock);
+    return r->n_hosts && better;
+}
+
+/* Whether what is known may be better than nothing; before a report is read. */
+static bool may_be_better(struct runfacts *rf, const struct run *r)
+{
+    pthread_mutex_lock(&rf->lock);
+    const struct runfacts_entry *e = *place_of(rf, r);
+    bool may = !e || !e->facts || e->facts->problem || e->facts->missing;
+    pthread_mutex_unlock(&rf->lock);
+    return r->n_hosts && may;
 }
 
 bool runfacts_wants(struct runfacts *rf, const struct run *r)
@@ -134,8 +157,8 @@ void runfacts_opened(struct runfacts *rf, const struct project *p, const struct 
 {
     /* Profiles of many hosts are not kept when a report was made: they would be read again. */
     bool many = r->n_hosts >= RUNFACTS_MANY && r->bytes > RUNFACTS_MANY_BYTES;
-    if (!rf || run_is_joined(xp_span_str(r->name)) || ((!all || many) && r->bytes > rf->limit) ||
-        pthread_mutex_trylock(&rf->lock) != 0)
+    if (!rf || !rf->limit || run_is_joined(xp_span_str(r->name)) ||
+        ((!all || many) && r->bytes > rf->limit) || pthread_mutex_trylock(&rf->lock) != 0)
         return;
     bool queued = rf->stopping || rf->n_queue == RUNFACTS_QUEUE_MAX || !wants(rf, r);
     for (size_t i = 0; i < rf->n_queue && !queued; i++)
@@ -158,18 +181,24 @@ static void inflate(struct xp_span body, struct xp_buf *b)
     xp_gunzip_free(g);
 }
 
-void runfacts_told(struct runfacts *rf, const struct run *r, struct xp_span body, bool gzip)
+const struct run_facts *runfacts_read(struct xp_span body, bool gzip)
 {
     struct xp_buf b;
-    if (!rf || !runfacts_wants(rf, r))
-        return;
     xp_buf_init(&b, REPORT_BYTES_MAX);
     if (gzip)
         inflate(body, &b);
     const struct run_facts *f = run_facts_parse(gzip ? xp_buf_all(&b) : body);
     xp_buf_fini(&b);
-    if (f)
+    return f;
+}
+
+void runfacts_told(struct runfacts *rf, const struct run *r, struct xp_span body, bool gzip)
+{
+    const struct run_facts *f = rf && may_be_better(rf, r) ? runfacts_read(body, gzip) : NULL;
+    if (f && is_better(rf, r, f))
         runfacts_put(rf, r, f);
+    else
+        run_facts_unref(f);
 }
 
 void runfacts_listed(struct runfacts *rf, const struct project *p)
@@ -216,7 +245,8 @@ static void take_entry(struct runfacts *rf, json_t *j)
 void runfacts_load(struct runfacts *rf)
 {
     struct stat st;
-    if (stat(rf->path, &st) != 0 || st.st_size < 0 || (size_t)st.st_size > RUNFACTS_FILE_MAX)
+    if (stat(rf->path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size < 0 ||
+        (size_t)st.st_size > RUNFACTS_FILE_MAX)
         return;
     json_t *j = json_load_file(rf->path, 0, NULL), *runs = json_object_get(j, "runs"), *one;
     const char *version = json_string_value(json_object_get(j, "version"));
@@ -237,7 +267,8 @@ static json_t *all_entries(struct runfacts *rf)
     pthread_mutex_lock(&rf->lock);
     for (size_t i = 0; i < RUNFACTS_BUCKETS; i++)
         for (const struct runfacts_entry *e = rf->buckets[i]; e; e = e->next) {
-            json_t *name = e->facts ? json_string(e->name) : NULL; /* NULL: it is no UTF-8 */
+            /* NULL: it is no UTF-8 */
+            json_t *name = e->facts && !e->facts->passing ? json_string(e->name) : NULL;
             if (!name)
                 continue;
             snprintf(id, sizeof id, "%016" PRIx64, e->id);
@@ -247,25 +278,6 @@ static json_t *all_entries(struct runfacts *rf)
         }
     pthread_mutex_unlock(&rf->lock);
     return runs;
-}
-
-void runfacts_save(struct runfacts *rf)
-{
-    uint64_t version = runfacts_version(rf);
-    char *part;
-    if (!rf->path || version == rf->saved_version)
-        return;
-    rf->saved_version = version;
-    rf->saved_ns = xp_now_ns();
-    json_t *j = json_pack("{s:i,s:s,s:o}", "format", FORMAT, "version", rf->app->version, "runs",
-                          all_entries(rf));
-    XP_ASSERT(j && asprintf(&part, "%s.%d.part", rf->path, (int)getpid()) > 0);
-    if (json_dump_file(j, part, JSON_COMPACT) != 0 || rename(part, rf->path) != 0) {
-        xp_log(XP_LOG_WARN, "figures", "%s: %s", rf->path, strerror(errno));
-        unlink(part);
-    }
-    free(part);
-    json_decref(j);
 }
 
 /* Is it the root, or below it? */
@@ -279,16 +291,74 @@ static bool is_below(const char *dir, const char *root)
     return below;
 }
 
-static enum xp_status use_dir(struct runfacts *rf, const struct runfacts_config *config,
-                              struct xp_error *err)
+/* Nothing is written beside profiles, of whichever project. */
+static enum xp_status check_dir(const struct app *app, const char *dir, struct xp_error *err)
 {
-    const char *dir = config->dir;
+    enum xp_status status = XP_OK;
+    size_t n = 0;
+    const struct project **all =
+        app->projects ? projects_list(app->projects, &who_local, &n) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < all[i]->n_roots && status == XP_OK; k++)
+            if (is_below(dir, all[i]->roots[k]))
+                status = xp_fail(err, XP_BAD_REQUEST, 0,
+                                 "%.100s lies in %.100s: nothing is written beside profiles", dir,
+                                 all[i]->roots[k]);
+        project_unref(all[i]);
+    }
+    free(all);
+    return status;
+}
+
+/* Also now: the table of projects may have changed. */
+static bool may_write(struct runfacts *rf)
+{
+    struct xp_error err;
+    char *dir = must(strndup(rf->path, (size_t)(strrchr(rf->path, '/') - rf->path)));
+    bool shut = check_dir(rf->app, dir, &err) != XP_OK;
+    if (shut && !rf->shut)
+        xp_log(XP_LOG_WARN, "figures", "%s", err.text);
+    rf->shut = shut;
+    free(dir);
+    return !shut;
+}
+
+/* Others may write to the directory, too: no file or link of theirs is written to. */
+static bool write_part(const json_t *j, const char *part)
+{
+    unlink(part); /* of a process that ended amidst */
+    int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    bool ok = json_dumpfd(j, fd, JSON_COMPACT) == 0;
+    return close(fd) == 0 && ok;
+}
+
+void runfacts_save(struct runfacts *rf)
+{
+    uint64_t version = runfacts_version(rf);
+    char *part;
+    if (!rf->path || version == rf->saved_version)
+        return;
+    rf->saved_version = version;
+    rf->saved_ns = xp_now_ns();
+    if (!may_write(rf))
+        return;
+    json_t *j = json_pack("{s:i,s:s,s:o}", "format", FORMAT, "version", rf->app->version, "runs",
+                          all_entries(rf));
+    XP_ASSERT(j && asprintf(&part, "%s.%d.part", rf->path, (int)getpid()) > 0);
+    if (!write_part(j, part) || rename(part, rf->path) != 0) {
+        xp_log(XP_LOG_WARN, "figures", "%s: %s", rf->path, strerror(errno));
+        unlink(part);
+    }
+    free(part);
+    json_decref(j);
+}
+
+static enum xp_status use_dir(struct runfacts *rf, const char *dir, struct xp_error *err)
+{
     struct stat st;
-    for (size_t i = 0; config->roots && config->roots[i]; i++)
-        if (is_below(dir, config->roots[i]))
-            return xp_fail(err, XP_BAD_REQUEST, 0,
-                           "%.200s lies in %.200s: nothing is written beside profiles", dir,
-                           config->roots[i]);
+    XP_TRY(check_dir(rf->app, dir, err));
     if (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
         return xp_fail(err, XP_BAD_REQUEST, 0, "%.200s is no directory", dir);
     if (access(dir, W_OK | X_OK) != 0)
@@ -308,7 +378,7 @@ enum xp_status runfacts_new(const struct runfacts_config *config, struct runfact
     rf->limit = config->limit;
     pthread_mutex_init(&rf->lock, NULL);
     if (config->dir) {
-        enum xp_status status = use_dir(rf, config, err);
+        enum xp_status status = use_dir(rf, config->dir, err);
         if (status != XP_OK) {
             runfacts_free(rf);
             return status;

@@ -4,14 +4,17 @@
  * They come from the report run_facts. A run is looked at when somebody has its profile open (they
  * cost little then), and, by and by, when somebody looks at the list: the newest runs of the
  * project, one at a time, only while nobody waits for anything, only small ones, and in memory that
- * is free (shard_request.aside), so that no profile that somebody opened has to go. A frontend has
- * no memory of its own: there only runs that were opened are known.
+ * is free (shard_request.aside), so that no profile that somebody opened has to go. With a limit of
+ * 0, and on a frontend, which has no memory of its own and whose shards do not know that nobody
+ * waits, no run is looked at: there those are known whose report was made for somebody.
  *
  * Kept       RUNFACTS_MAX runs, those used last; by what the files are (run_id): a file that was
  *            written again makes another run of it. With `dir` also in the file run-facts.json of
  *            that directory, for the next process; nothing is ever written beside profiles.
  * Failures   A run that cannot be read is kept as such, with the sentence. What may pass (no room,
- *            a shard that is away) is tried again after a while.
+ *            a shard that is away, a file that may not be read) is tried again after a while; what
+ *            is known of the other hosts meanwhile is in memory only. A report that was made for
+ *            somebody, and that lacks no host, takes the place of either.
  * Order      runfacts_new -> runfacts_start -> others -> runfacts_stop -> no request is under way
  * -> runfacts_free. Threads    Any; runfacts_get and runfacts_opened never wait.
  */
@@ -49,16 +52,16 @@ struct run_facts {
     char *problem; /* the run cannot be read; or NULL */
     char *missing; /* hosts that cannot be, and why: a sentence; or NULL */
     uint32_t n_missing;
+    bool passing; /* why one of them cannot be read may pass */
 };
 
 void run_facts_unref(const struct run_facts *f); /* NULL is fine */
 
 struct runfacts_config {
     struct app *app;
-    uint64_t limit;  /* bytes of a run's files that are read though nobody asked; 0: none are */
-    const char *dir; /* NULL: memory only */
-    const char *const
-        *roots; /* NULL-terminated: directories of profiles, below which dir must not be */
+    /* Bytes of a run's files that are read though nobody asked; 0: no run is looked at. */
+    uint64_t limit;
+    const char *dir; /* NULL: memory only; below no root of app->projects (NULL: none) */
 };
 
 /* XP_BAD_REQUEST and the like when dir cannot be used. */
@@ -88,8 +91,9 @@ uint64_t runfacts_version(const struct runfacts *rf);
  * NULL: not known. */
 const char *run_capture_kind(const struct run *r, const struct run_facts *f);
 
-/* An object, or null. */
-void run_facts_write(struct xp_json *j, const struct run *r, const struct run_facts *f);
+/* An object, or null. Sentences with `secret` (NULL: there is none) in them are not told. */
+void run_facts_write(struct xp_json *j, const struct run *r, const struct run_facts *f,
+                     const char *secret);
 
 /* --- the parts, also for tests --- */
 

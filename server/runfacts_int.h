@@ -31,8 +31,8 @@ struct runfacts_entry {
     struct runfacts_entry *next; /* of its bucket */
     uint64_t id, bytes;
     char *name;
-    const struct run_facts *facts; /* NULL: it failed, */
-    uint64_t again_ns;             /* and is not tried before */
+    const struct run_facts *facts; /* NULL: it failed; that or passing: */
+    uint64_t again_ns;             /* it is not tried before */
     uint64_t used;                 /* count of uses when it was used last */
 };
 
@@ -65,6 +65,7 @@ struct runfacts {
     struct runfacts_place places[RUNFACTS_PROJECTS];
     _Atomic uint64_t version;
     uint64_t saved_version, saved_ns;
+    bool shut; /* a root of a project has come above the file */
     /* The ticker's own: */
     struct runfacts_wish newest[RUNFACTS_NEWEST]; /* to be looked at by and by, the newest last */
     size_t n_newest;
@@ -78,6 +79,9 @@ void runfacts_forget_wishes(struct runfacts *rf);
 bool runfacts_wants(struct runfacts *rf, const struct run *r);
 /* It failed for what may pass. */
 void runfacts_put_off(struct runfacts *rf, const struct run *r);
+
+/* What a report tells that may be gzipped; NULL: it is none. */
+const struct run_facts *runfacts_read(struct xp_span body, bool gzip);
 
 void run_facts_free(struct run_facts *f);
 json_t *run_facts_to_json(const struct run_facts *f);

@@ -97,6 +97,21 @@ static void take_metric(struct run_facts *f, const json_t *m)
     take_value(&f->v[row], rows[row].type, value, json_is_null(value) ? reason : note);
 }
 
+/* Of hosts that cannot be read: whether one may be, later. */
+static bool may_pass(const json_t *hosts)
+{
+    const json_t *h;
+    bool any = false;
+    size_t i;
+    json_array_foreach(hosts, i, h)
+    {
+        const char *code = json_string_value(json_object_get(h, "code"));
+        any |= !code || (strcmp(code, xp_status_code(XP_CORRUPT)) != 0 &&
+                         strcmp(code, xp_status_code(XP_TOO_LARGE)) != 0);
+    }
+    return any;
+}
+
 static void take_missing(struct run_facts *f, const json_t *hosts)
 {
     const json_t *first = json_array_get(hosts, 0);
@@ -106,6 +121,7 @@ static void take_missing(struct run_facts *f, const json_t *hosts)
     f->n_missing = (uint32_t)json_array_size(hosts);
     if (!f->n_missing)
         return;
+    f->passing = may_pass(hosts);
     xp_buf_init(&b, 4096);
     xp_buf_fmt(&b, "%s: %s", host ? host : "", detail ? detail : "it cannot be read");
     if (!b.failed) {
@@ -117,7 +133,8 @@ static void take_missing(struct run_facts *f, const json_t *hosts)
 
 const struct run_facts *run_facts_parse(struct xp_span report)
 {
-    json_t *j = json_loadb((const char *)report.p, report.n, JSON_DECODE_INT_AS_REAL, NULL);
+    json_t *j = json_loadb((const char *)report.p, report.n,
+                           JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, NULL);
     const json_t *metrics = json_object_get(j, "metrics");
     struct run_facts *f = NULL;
     size_t i;
@@ -158,7 +175,8 @@ static void write_value(struct xp_json *j, const struct run *r, const struct run
 }
 
 /* Why values are null, or what is said beside numbers. */
-static void write_beside(struct xp_json *j, const char *key, const struct run_facts *f, bool known)
+static void write_beside(struct xp_json *j, const char *key, const struct run_facts *f, bool known,
+                         const char *secret)
 {
     xp_json_key(j, key);
     xp_json_obj(j);
@@ -167,12 +185,13 @@ static void write_beside(struct xp_json *j, const char *key, const struct run_fa
         if (v->known != known || !v->text || (known && rows[i].type == TEXT))
             continue;
         xp_json_key(j, rows[i].metric);
-        xp_json_str(j, v->text);
+        xp_json_str(j, secret && strstr(v->text, secret) ? "it cannot be told" : v->text);
     }
     xp_json_obj_end(j);
 }
 
-void run_facts_write(struct xp_json *j, const struct run *r, const struct run_facts *f)
+void run_facts_write(struct xp_json *j, const struct run *r, const struct run_facts *f,
+                     const char *secret)
 {
     if (!f || f->problem) {
         xp_json_null(j);
@@ -181,8 +200,8 @@ void run_facts_write(struct xp_json *j, const struct run *r, const struct run_fa
     xp_json_obj(j);
     for (int i = 0; i < FACTS_N; i++)
         write_value(j, r, f, i);
-    write_beside(j, "why", f, false);
-    write_beside(j, "notes", f, true);
+    write_beside(j, "why", f, false, secret);
+    write_beside(j, "notes", f, true, secret);
     xp_json_obj_end(j);
 }
 
@@ -190,8 +209,9 @@ void run_facts_write(struct xp_json *j, const struct run *r, const struct run_fa
 
 static void set_text(json_t *to, const char *key, const char *text)
 {
-    if (text)
-        json_object_set_new(to, key, json_string(text));
+    json_t *v = text ? json_string(text) : NULL;
+    if (text) /* v is NULL of what is no UTF-8 */
+        json_object_set_new(to, key, v ? v : json_string("what it says is no text"));
 }
 
 json_t *run_facts_to_json(const struct run_facts *f)

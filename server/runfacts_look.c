@@ -36,7 +36,7 @@ void runfacts_forget_wishes(struct runfacts *rf)
 /* Whether it would end so again tomorrow. */
 static bool is_final(enum xp_status status)
 {
-    return status == XP_CORRUPT || status == XP_TOO_LARGE || status == XP_DENIED;
+    return status == XP_CORRUPT || status == XP_TOO_LARGE;
 }
 
 /* The last touch of all but the flag. */
@@ -59,13 +59,18 @@ static void look_end(struct look *l)
 static void on_report(void *ctx, struct shard_answer *sa)
 {
     struct look *l = ctx;
-    const struct run *r = l->wish.run;
-    if (sa->error.status != XP_OK && is_final(sa->error.status))
-        runfacts_put(l->rf, r, run_facts_failed(sa->error.text));
-    else if (sa->error.status != XP_OK || sa->volatile_answer)
-        runfacts_put_off(l->rf, r);
-    else
-        runfacts_told(l->rf, r, xp_span_of(sa->body->p, sa->body->n), sa->encoded);
+    enum xp_status status = sa->error.status;
+    const struct run_facts *f = NULL;
+    if (status == XP_OK && !sa->volatile_answer)
+        f = runfacts_read(xp_span_of(sa->body->p, sa->body->n), sa->encoded);
+    else if (status != XP_OK && is_final(status))
+        f = run_facts_failed(sa->error.text);
+    if (f && !f->passing) {
+        runfacts_put(l->rf, l->wish.run, f);
+    } else { /* a report that cannot be read, too */
+        runfacts_put_off(l->rf, l->wish.run);
+        run_facts_unref(f);
+    }
     xp_blob_unref(sa->body);
     look_end(l);
 }

@@ -23,6 +23,7 @@ struct order {
 struct rows {
     struct row *v;
     size_t n;
+    bool some_unknown; /* that were not looked into were left out */
 };
 
 /* --- what is asked --- */
@@ -153,6 +154,7 @@ static void rows_filter(struct rows *rows, const struct run_terms *t)
             rows->v[n++] = *row;
             continue;
         }
+        rows->some_unknown |= !row->box;
         run_unref(row->box ? &row->box->run : NULL);
         run_facts_unref(row->facts);
     }
@@ -359,7 +361,7 @@ static void fill_page(struct run_index *ri, struct rows *rows, size_t i, bool fi
 
 static void count(const struct rows *rows, struct run_page *page)
 {
-    page->total_exact = true;
+    page->total_exact = !rows->some_unknown;
     for (size_t i = 0; i < rows->n; i++) {
         const struct run_box *box = rows->v[i].box;
         page->total += !box || box->run.n_hosts;

@@ -347,6 +347,9 @@ def test_link_for_anyone_shows_its_run_and_nothing_else(guarded):
     assert sees(guarded, browser, 'run?run=%73ample') == 200
     where = [guarded.get('/p/open/api/v1/run?run=sample', h).json()['location'] for h in (person(ANN), browser)]
     assert where[0].endswith('/sample') and where[1] is None
+    facts = guarded.get('/p/open/api/v1/report?run=sample&tool=run_facts', person(ANN))
+    known = [guarded.get('/p/open/api/v1/run?run=sample', h).json()['facts'] for h in (person(ANN), browser)]
+    assert facts.status == 200 and known[0]['cores'] and known[1] == known[0]
     assert guarded.get('/p/open/op_profile?run=sample', browser).status == 200
     assert guarded.get('/p/open/data/plugin/profile/data?run=sample&tag=overview_page', browser).status == 403
     r = guarded.request('POST', '/p/open/api/v1/links', dict(browser, **{'content-type': 'application/json'}), '{}')
@@ -357,7 +360,9 @@ def test_link_of_one_tool_shows_that_tool_only(guarded):
     url = link_of(guarded, ANN, audience='anyone', tool='op_profile', view='op_profile?run=sample').json()['url']
     _, browser = opened(guarded, url)
     assert sees(guarded, browser, 'report?run=sample&tool=op_profile') == 200
-    assert sees(guarded, browser, 'run?run=sample') == 200
+    assert guarded.get('/p/open/api/v1/report?run=sample&tool=run_facts', person(ANN)).status == 200
+    run = guarded.get('/p/open/api/v1/run?run=sample', browser).json()
+    assert run['hosts'] and run['facts'] is None and run['kind'] is None  # they are of other pages
     for what in ('report?run=sample&tool=overview_page', 'report?run=sample', 'tracks?run=sample', 'window?run=sample',
                  'report?run=sample&tool=op_profile&tool=hlo_stats'):
         assert sees(guarded, browser, what) == 403, what

@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "server/ask.h"
 #include "server/download.h"
+#include "server/projects.h"
 #include "server/runfacts.h"
 #include "server/runs_query.h"
 #include "tests/unit/tree.h"
@@ -260,7 +262,8 @@ static void facts_are_there_after_a_restart_but_not_of_another_version(void **st
     runfacts_told(rf, r,
                   XP_SPAN_LIT("{\"metrics\":[{\"id\":\"device_type\",\"value\":\"<v5>\"},{\"id\":"
                               "\"cores\",\"value\":null,\"reason\":\"no device\"}],"
-                              "\"missing_hosts\":[{\"host\":\"h9\",\"detail\":\"cut\"}]}"),
+                              "\"missing_hosts\":[{\"host\":\"h9\",\"code\":\"corrupt_profile\","
+                              "\"detail\":\"cut\"}]}"),
                   false);
     runfacts_free(rf);
     assert_int_equal(runfacts_new(&config, &rf, &err), XP_OK);
@@ -287,12 +290,97 @@ static void nothing_is_kept_beside_profiles(void **state)
     struct place *p = *state;
     struct xp_error err;
     struct runfacts *rf;
-    const char *roots[] = {tree_path(&p->t, "logs"), NULL};
-    struct runfacts_config config = {
-        .app = &p->app, .roots = roots, .dir = tree_path(&p->t, "logs/plugins")};
+    char *table = strdup(tree_path(&p->t, "table.json")), *kept = strdup(tree_path(&p->t, "kept"));
+    char json[2048];
+    tree_dir(&p->t, "kept");
+    snprintf(json, sizeof json, "{\"projects\":{\"a\":{\"roots\":[\"%s\"]}}}",
+             tree_path(&p->t, "logs"));
+    tree_file(&p->t, "table.json", json);
+    struct projects_config projects = {.table = table};
+    assert_int_equal(projects_new(&projects, &p->app.projects, &err), XP_OK);
+    struct runfacts_config config = {.app = &p->app, .dir = tree_path(&p->t, "logs/plugins")};
     assert_int_equal(runfacts_new(&config, &rf, &err), XP_BAD_REQUEST);
     config.dir = tree_path(&p->t, "no such");
     assert_int_equal(runfacts_new(&config, &rf, &err), XP_BAD_REQUEST);
+
+    config.dir = kept; /* till a project shows it, too */
+    assert_int_equal(runfacts_new(&config, &rf, &err), XP_OK);
+    snprintf(json, sizeof json, "{\"projects\":{\"a\":{\"roots\":[\"%s\"]}}}", kept);
+    tree_file(&p->t, "table.json", json);
+    projects_look(p->app.projects);
+    const struct run *r = run_of(p, runs[0].name);
+    runfacts_told(rf, r, XP_SPAN_LIT("{\"metrics\":[]}"), false);
+    runfacts_free(rf);
+    assert_int_equal(rmdir(kept), 0); /* it is empty */
+    run_unref(r);
+    projects_free(p->app.projects);
+    free(table);
+    free(kept);
+}
+
+#define DENIED "{\"metrics\":[],\"missing_hosts\":[{\"host\":\"h\",\"code\":\"denied\"}]}"
+#define CUT "{\"metrics\":[],\"missing_hosts\":[{\"host\":\"h\",\"code\":\"corrupt_profile\"}]}"
+#define WHOLE "{\"metrics\":[{\"id\":\"cores\",\"value\":8}],\"missing_hosts\":[]}"
+
+static bool knows(struct runfacts *rf, const struct run *r, bool missing, bool cores)
+{
+    const struct run_facts *f = runfacts_get(rf, r);
+    bool as_told = f && (f->missing != NULL) == missing && f->v[FACT_CORES].known == cores;
+    run_facts_unref(f);
+    return as_told;
+}
+
+static void what_may_pass_is_not_kept_and_gives_way_to_a_whole_report(void **state)
+{
+    struct place *p = *state;
+    struct xp_error err;
+    struct runfacts *rf;
+    tree_dir(&p->t, "kept");
+    struct runfacts_config config = {.app = &p->app, .dir = tree_path(&p->t, "kept")};
+    const struct run *denied = run_of(p, runs[0].name), *cut = run_of(p, runs[1].name);
+    assert_int_equal(runfacts_new(&config, &rf, &err), XP_OK);
+    runfacts_told(rf, denied, XP_SPAN_LIT(DENIED), false);
+    runfacts_told(rf, cut, XP_SPAN_LIT(CUT), false);
+    assert_true(knows(rf, denied, true, false) && knows(rf, cut, true, false));
+    runfacts_free(rf);
+    assert_int_equal(runfacts_new(&config, &rf, &err), XP_OK);
+    assert_null(runfacts_get(rf, denied));
+    assert_true(knows(rf, cut, true, false));
+
+    runfacts_told(rf, denied, XP_SPAN_LIT(DENIED), false);
+    runfacts_told(rf, denied, XP_SPAN_LIT(WHOLE), false);
+    assert_true(knows(rf, denied, false, true));
+    runfacts_told(rf, denied, XP_SPAN_LIT(DENIED), false); /* tells less */
+    assert_true(knows(rf, denied, false, true));
+    runfacts_put(rf, cut, run_facts_failed("it cannot be read"));
+    runfacts_told(rf, cut, XP_SPAN_LIT(WHOLE), false);
+    assert_true(knows(rf, cut, false, true));
+    runfacts_free(rf);
+    run_unref(denied);
+    run_unref(cut);
+}
+
+static void a_link_in_place_of_the_part_is_not_followed(void **state)
+{
+    struct place *p = *state;
+    struct xp_error err;
+    struct runfacts *rf;
+    char part[64];
+    struct stat st;
+    tree_dir(&p->t, "kept");
+    snprintf(part, sizeof part, "kept/run-facts.json.%d.part", (int)getpid());
+    tree_file(&p->t, "precious", "as it was");
+    assert_int_equal(symlink("../precious", tree_path(&p->t, part)), 0);
+    struct runfacts_config config = {.app = &p->app, .dir = tree_path(&p->t, "kept")};
+    assert_int_equal(runfacts_new(&config, &rf, &err), XP_OK);
+    const struct run *r = run_of(p, runs[0].name);
+    runfacts_told(rf, r, XP_SPAN_LIT(WHOLE), false);
+    runfacts_free(rf);
+    run_unref(r);
+    assert_int_equal(stat(tree_path(&p->t, "precious"), &st), 0);
+    assert_int_equal(st.st_size, strlen("as it was"));
+    assert_int_equal(lstat(tree_path(&p->t, "kept/run-facts.json"), &st), 0);
+    assert_true(S_ISREG(st.st_mode) && (st.st_mode & 0777) == 0600);
 }
 
 static void what_is_no_report_tells_nothing(void **state)
@@ -307,6 +395,11 @@ static void what_is_no_report_tells_nothing(void **state)
     assert_non_null(f);
     assert_false(f->v[FACT_CORES].known);
     assert_false(f->v[FACT_DEVICE].known);
+    run_facts_unref(f);
+    f = run_facts_parse(
+        XP_SPAN_LIT("{\"metrics\":[{\"id\":\"device_type\",\"value\":\"v\\u00005\"}]}"));
+    assert_non_null(f);
+    assert_string_equal(f->v[FACT_DEVICE].text, "v");
     run_facts_unref(f);
 }
 
@@ -351,6 +444,8 @@ int main(void)
         PLACE(facts_are_of_the_files_they_were_read_from),
         PLACE(facts_are_there_after_a_restart_but_not_of_another_version),
         PLACE(nothing_is_kept_beside_profiles),
+        PLACE(what_may_pass_is_not_kept_and_gives_way_to_a_whole_report),
+        PLACE(a_link_in_place_of_the_part_is_not_followed),
         cmocka_unit_test(a_joined_run_is_one_whatever_its_order),
         cmocka_unit_test(any_name_is_a_name_of_a_download),
         cmocka_unit_test(what_is_no_report_tells_nothing),
