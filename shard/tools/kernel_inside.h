@@ -42,6 +42,7 @@ struct kernel_unit {
     struct xp_span name;
     uint64_t instructions; /* that begin in the run */
     int64_t busy_ps;       /* it issues */
+    bool joined;           /* busy is counted: of all its lines at once */
     double fill_ps;        /* schedule: share * time, summed */
     int64_t told_ps;       /* schedule: time for which a share is told */
     int64_t *busy;         /* by bin: ps */

@@ -98,7 +98,7 @@ static void count_unit(struct kernel_inside *k, struct kernel_unit *u, const str
         return;
     if (e->begins)
         u->instructions++;
-    if (e->end_ps > from) {
+    if (e->end_ps > from && !u->joined) {
         u->busy_ps += e->end_ps - from;
         kernel_bins_add(&k->bins, from, e->end_ps, u->busy, 1);
         *until = e->end_ps;
@@ -153,6 +153,78 @@ static struct kernel_unit *unit_for(struct kernel_inside *k, struct xp_span name
     return u;
 }
 
+/* --- a unit that has several lines, which may be busy at once --- */
+
+struct busy {
+    int64_t begin_ps, end_ps;
+};
+
+static int by_busy_begin(const void *x, const void *y)
+{
+    int64_t a = ((const struct busy *)x)->begin_ps, b = ((const struct busy *)y)->begin_ps;
+    return (a > b) - (a < b);
+}
+
+static bool is_line_of(const struct kernel_reader *r, const struct part_line *l,
+                       struct xp_span name)
+{
+    return !l->derived && l->nevents && xp_span_eq(part_line_name(r->part, l), name);
+}
+
+/* The line's events in the run into v, or only how many. */
+static enum xp_status take_busy(struct kernel_reader *r, const struct part_line *l, struct busy *v,
+                                size_t *n, struct xp_error *err)
+{
+    struct line_cursor c;
+    struct kernel_event e;
+    if (line_seek(&c, l, r->k->begin_ps - l->base_ps, r->k->a) != XP_OK)
+        return kernel_no_memory(err);
+    for (; kernel_next(&c, r->k, &e); ++*n)
+        if (v)
+            v[*n] = (struct busy){e.begin_ps, e.end_ps};
+    return XP_OK;
+}
+
+static enum xp_status take_lines(struct kernel_reader *r, struct xp_span name, struct busy *v,
+                                 size_t *n, struct xp_error *err)
+{
+    *n = 0;
+    for (uint32_t i = 0; i < r->plane->nlines; i++) {
+        const struct part_line *l = &r->part->lines[r->plane->first_line + i];
+        if (is_line_of(r, l, name))
+            XP_TRY(take_busy(r, l, v, n, err));
+    }
+    return XP_OK;
+}
+
+static enum xp_status join_lines(struct kernel_reader *r, struct kernel_unit *u,
+                                 struct xp_span name, struct xp_error *err)
+{
+    struct kernel_inside *k = r->k;
+    int64_t until = k->begin_ps;
+    size_t n, lines = 0;
+    for (uint32_t i = 0; u && !u->joined && i < r->plane->nlines; i++)
+        lines += is_line_of(r, &r->part->lines[r->plane->first_line + i], name);
+    if (lines < 2)
+        return XP_OK;
+    XP_TRY(take_lines(r, name, NULL, &n, err));
+    struct busy *v = xp_arena_alloc(k->a, (n + 1) * sizeof *v);
+    if (!v)
+        return kernel_no_memory(err);
+    XP_TRY(take_lines(r, name, v, &n, err));
+    qsort(v, n, sizeof *v, by_busy_begin);
+    for (size_t i = 0; i < n; i++) {
+        int64_t from = v[i].begin_ps > until ? v[i].begin_ps : until;
+        if (v[i].end_ps <= from)
+            continue;
+        u->busy_ps += v[i].end_ps - from;
+        kernel_bins_add(&k->bins, from, v[i].end_ps, u->busy, 1);
+        until = v[i].end_ps;
+    }
+    u->joined = true;
+    return XP_OK;
+}
+
 enum xp_status kernel_read_instructions(struct kernel_reader *r, const struct part_line *l,
                                         struct kernel_line *told, struct xp_error *err)
 {
@@ -164,6 +236,7 @@ enum xp_status kernel_read_instructions(struct kernel_reader *r, const struct pa
     lr.unit_name.n -= strlen(" Instructions");
     lr.unit_id = kernel_text_id(&r->k->texts, lr.unit_name);
     lr.unit = unit_for(r->k, lr.unit_name);
+    XP_TRY(join_lines(r, lr.unit, told->name, err));
     lr.metas = xp_arena_zalloc(r->k->a, (names + 1) * sizeof *lr.metas);
     lr.known = xp_arena_zalloc(r->k->a, (names + 1) * sizeof *lr.known);
     if (!lr.metas || !lr.known || line_seek(&c, l, r->k->begin_ps - l->base_ps, r->k->a) != XP_OK)

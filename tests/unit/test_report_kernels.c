@@ -80,12 +80,15 @@ static void put_instructions(struct xp_buf *plane)
     put_instruction(&mxu, MATMUL, 2020, 10, 5, "a.py:1 (dot_general)");
     put_instruction(&mxu, MATMUL, 2025, 10, 6, "a.py:1 (dot_general)");
     put_instruction(&mxu, MATMUL, 2190, 40, 5, NULL);
+    struct xp_buf twin = make_line(14, "SALU Instructions", 0); /* at once with the other */
+    put_instruction(&twin, ADD, 1995, 8, 1, NULL);
     put_instruction(&salu, ADD, 1990, 15, 1, NULL);
     put_instruction(&salu, ADD, 2020, 5, 5, NULL);
     put_instruction(&vld, LOAD, 2050, 10, 7, NULL);
     make_put(plane, 3, &mxu);
     make_put(plane, 3, &salu);
     make_put(plane, 3, &vld);
+    make_put(plane, 3, &twin);
 }
 
 static void put_share(struct xp_buf *line, int64_t name, int64_t at, int64_t lasts, double share)
