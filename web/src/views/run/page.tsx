@@ -24,34 +24,27 @@ export function RunPage() {
   const { root, search } = here.value;
   const run = new URLSearchParams(search).get("run") ?? "";
   const api = useMemo(() => new Api(root), [root]);
-  const answer = useSignal<Run | null>(null);
+  const answer = useSignal<{ of: Api; run: string; got: Run } | null>(null);
   const problem = useSignal<Problem | null>(null);
   const turn = useSignal(0);
 
   useEffect(() => {
     document.title = `${runTitle(run)} · xprofd`;
-    const abort = new AbortController();
-    answer.value = null;
     problem.value = null;
-    api.json<Run>("run", { run }, abort.signal).then(
-      (got) => (answer.value = got),
-      (e: unknown) => isAbort(e) || (problem.value = asProblem(e)),
-    );
-    return () => abort.abort();
   }, [api, run]);
   // What is known of it is told once it is; the page stays meanwhile.
   useEffect(() => {
-    if (turn.value === 0) return undefined;
     const abort = new AbortController();
     api.json<Run>("run", { run }, abort.signal).then(
       (got) => {
-        answer.value = got;
+        if (abort.signal.aborted) return; // the page is another run's
+        answer.value = { of: api, run, got };
         problem.value = null;
       },
-      (e: unknown) => isAbort(e) || (problem.value = asProblem(e)),
+      (e: unknown) => isAbort(e) || abort.signal.aborted || (problem.value = asProblem(e)),
     );
     return () => abort.abort();
-  }, [turn.value]);
+  }, [api, run, turn.value]);
   useEffect(() => {
     let version = "";
     const runs = (data: string): void => {
@@ -61,7 +54,8 @@ export function RunPage() {
     return watch(api.url("events"), { runs }, () => undefined, EVERY);
   }, [api]);
 
-  const a = answer.value;
+  const shown = answer.value;
+  const a = shown && shown.of === api && shown.run === run ? shown.got : null;
   return (
     <>
       <Bar crumbs={<><a href={root}>Runs</a> <Icon name="right" /> <b title={runTitle(run)}>{runTitle(run)}</b></>}>
