@@ -1056,6 +1056,10 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     const first = at("id");
     assert.match(first, /^[0-9a-f]{16}$/);
     assert.match(await card.innerText(), /records[\s\S]*recording, ends in [\s\S]*0 of 3 targets done[\s\S]*hosts info, devices on, Python on[\s\S]*tpu_trace_mode=1/);
+    for (const is of ["false", "true"]) {
+      await card.locator(".job-title").click();
+      await waitFor("one at work is closed, and opened again", async () => (await card.locator(".job-title").getAttribute("aria-expanded")) === is);
+    }
     // It is in the tray of another page, and ends there.
     await page.click(".rail-item:has-text('Admin')");
     await page.click(".bar button[title='Work in progress: 1 job']");
@@ -1082,6 +1086,11 @@ describe("the pages of tools", { skip: reason || false, timeout: 600_000 }, () =
     fake.refused = ["w-9"];
     await page.click("button:has-text('Continuously')");
     await page.getByRole("button", { name: "None", exact: true }).click();
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), "None", "it keeps the focus, though it does nothing more");
+    const asked = fake.asked.length;
+    await page.click("[type=submit]");
+    await waitFor("what is missing has the focus, and says so", () => page.evaluate(() => document.getElementById(document.activeElement.getAttribute("aria-describedby"))?.textContent === "Choose at least one"));
+    assert.equal(fake.asked.length, asked);
     await page.locator(".target-list label", { hasText: "w-1" }).click();
     await page.locator(".target-list label", { hasText: "w-9" }).click();
     await page.click("[type=submit]:has-text('Record 2 targets until stopped')");

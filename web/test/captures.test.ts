@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Capture, Target, TargetResult } from "../src/api/captures";
-import { announce, estimate, failedTargets, faultsOf, formOf, isSound, matching, milliseconds, optionValue, outcomeWords, presetOf, PRESETS, preselected, progressOf, progressWords, retryOf, spell, wantedOf, type Form } from "../src/model/captures";
+import { announce, estimate, failedTargets, faultsOf, formOf, isSound, matching, milliseconds, optionValue, outcomeWords, presetOf, PRESETS, preselected, progressOf, progressWords, retryOf, spell, wantedOf, withPreset, type Form } from "../src/model/captures";
 
 const target = (name: string, rate: number | null = null): Target => ({ name, address: `10.0.0.1:${name.length}`, bytes_per_s: rate, busy: false });
 const result = (name: string, outcome: TargetResult["outcome"], bytes: number | null = null): TargetResult => ({
@@ -25,6 +25,14 @@ test("a preset is the form as it stands, and another value is none", () => {
   expect(presetOf({ ...form, duration: "2.5" })).toBe("");
   expect(presetOf({ ...form, options: [["", ""]] })).toBe("quick");
   expect(presetOf({ ...form, options: [["a", "b"]] })).toBe("");
+});
+
+test("another preset takes the options of the one before with it, and leaves what was typed", () => {
+  const kernel = withPreset({ ...form, delay: "3", run: "mine", options: [["gpu_enable_nvtx_tracking", "true"], ["tpu_trace_mode", "1"]] }, PRESETS[3]!);
+  expect(kernel.options).toEqual([["tpu_trace_mode", "TRACE_COMPUTE_AND_SYNC"], ["gpu_enable_nvtx_tracking", "true"]]);
+  expect([kernel.delay, kernel.run, kernel.duration]).toEqual(["3", "mine", "0.5"]);
+  expect(withPreset(kernel, PRESETS[0]!).options).toEqual([["gpu_enable_nvtx_tracking", "true"]]);
+  for (const p of PRESETS) expect(presetOf(withPreset(formOf(PRESETS[3]!), p))).toBe(p.id);
 });
 
 test("times are typed in seconds and said in words", () => {

@@ -48,6 +48,13 @@ export function formOf(p: Preset, run = ""): Form {
   return { duration: seconds(p.duration_ms), delay: "0", run, levels: p.levels, options: p.options };
 }
 
+/** Options that no preset sets were typed: they stay, as run and delay do. */
+export function withPreset(f: Form, p: Preset): Form {
+  const set = (key: string, value: string): boolean => PRESETS.some((q) => q.options.some(([k, v]) => k === key && v === value));
+  const typed = f.options.filter(([k, v]) => !set(k, v) && !p.options.some(([key]) => key === k));
+  return { ...formOf(p, f.run), delay: f.delay, options: [...p.options, ...typed] };
+}
+
 /** The preset that the form says, whatever its run and delay. */
 export function presetOf(f: Form): string {
   const same = (p: Preset): boolean =>

@@ -18,6 +18,8 @@ export const clock = signal(Date.now());
 export const watched = signal<ReadonlySet<string>>(new Set());
 
 let api: Api | null = null;
+let stop: AbortSignal | undefined; // of what is followed
+let unwatch: (() => void) | null = null;
 let ahead = 0; // of this browser's clock
 let ticking: ReturnType<typeof setInterval> | undefined;
 
@@ -35,7 +37,7 @@ function see(got: Captures): void {
 /** Of answers that cross, the one that was asked for last counts. */
 let turn = 0;
 
-async function read(of: Api, stop?: AbortSignal): Promise<void> {
+async function read(of: Api): Promise<void> {
   const mine = ++turn;
   try {
     const { body, at } = await readCaptures(of, stop);
@@ -44,9 +46,22 @@ async function read(of: Api, stop?: AbortSignal): Promise<void> {
     ahead = Math.abs(differ) > SKEW ? differ : 0;
     capturesProblem.value = null;
     see(body);
+    if (body.enabled) follow(of);
   } catch (e) {
     if (!isAbort(e) && of === api && mine === turn) capturesProblem.value = asProblem(e);
   }
+}
+
+/** Whichever answer says first that captures are on: the first one may have failed. */
+function follow(of: Api): void {
+  if (unwatch) return;
+  let version = "";
+  const look = (): void => void read(of);
+  const told = (data: string): void => {
+    if (data !== version) look();
+    version = data;
+  };
+  unwatch = watch(of.url("events"), { captures: told }, look, EVERY);
 }
 
 export function refreshCaptures(): void {
@@ -57,25 +72,21 @@ export function refreshCaptures(): void {
 export function followCaptures(root: string): () => void {
   const mine = new Api(root);
   const abort = new AbortController();
-  let unwatch = (): void => undefined;
+  unwatch?.();
+  unwatch = null;
   api = mine;
+  stop = abort.signal;
   captures.value = null;
   capturesProblem.value = null;
   watched.value = new Set();
-  void read(mine, abort.signal).then(() => {
-    if (abort.signal.aborted || !captures.peek()?.enabled) return;
-    let version = "";
-    const look = (): void => void read(mine, abort.signal);
-    const told = (data: string): void => {
-      if (data !== version) look();
-      version = data;
-    };
-    unwatch = watch(mine.url("events"), { captures: told }, look, EVERY);
-  });
+  void read(mine);
   return () => {
     abort.abort();
-    unwatch();
     clearInterval(ticking);
+    if (api !== mine) return; // another project is followed by now
+    unwatch?.();
+    unwatch = null;
+    api = null;
   };
 }
 

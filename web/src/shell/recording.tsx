@@ -95,7 +95,7 @@ export function CaptureLines() {
 /** For who does not see it. */
 export function CaptureVoice() {
   const { over } = captureNews();
-  const c = over[0];
+  const c = over.reduce<Capture | undefined>((a, b) => ((b.ended_ms ?? 0) > (a?.ended_ms ?? -1) ? b : a), undefined); // began last is not ended last
   return <p class="unseen" role="status">{c ? `Capture ${c.run}: ${outcomeWords(c)}` : ""}</p>;
 }
 

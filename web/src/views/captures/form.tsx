@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import type { Captures, Refused, Target } from "../../api/captures";
-import { announce, DELAY, DURATION, estimate, faultsOf, formOf, HOST_LEVELS, isSound, KNOWN_OPTIONS, matching, milliseconds, presetOf, PRESETS, preselected, seconds, wantedOf, type Form } from "../../model/captures";
+import { announce, DELAY, DURATION, estimate, faultsOf, formOf, HOST_LEVELS, isSound, KNOWN_OPTIONS, matching, milliseconds, presetOf, PRESETS, preselected, seconds, wantedOf, withPreset, type Form } from "../../model/captures";
 import { bytes, count, plural } from "../../model/format";
 import { runTitle } from "../../model/runname";
 import { record, start } from "../../shell/captures";
@@ -12,6 +12,9 @@ import { Icon } from "../../widgets/icon";
 
 const MANY = 8; // targets: from here on they are filtered
 const LISTED = 200;
+
+/** Of a group that is wrong as a whole: it can have the focus, and says why. */
+const faultOf = (fault: string | undefined, id: string) => (fault ? { tabIndex: -1, "data-fault": "", "aria-describedby": id } : {});
 
 /** A field with its name above and what is wrong with it below. */
 function Field({ label, fault, children, about }: { label: string; fault?: string | undefined; about?: string; children: (p: { id: string; "aria-invalid": boolean; "aria-describedby": string | undefined }) => ComponentChildren }) {
@@ -39,7 +42,7 @@ function Targets({ data, chosen, choose, fault, run, hosts }: {
     choose(next);
   };
   return (
-    <fieldset class="targets">
+    <fieldset class="targets" {...faultOf(fault, "targets-fault")}>
       <legend>Targets</legend>
       <p class="row wrap targets-head">
         <output class="ago">{count(chosen.size)} of {plural(all.length, "target")}</output>
@@ -49,8 +52,8 @@ function Targets({ data, chosen, choose, fault, run, hosts }: {
             <input type="text" spellcheck={false} aria-label="Filter targets" placeholder="name or address" value={q.value} onInput={(e) => (q.value = e.currentTarget.value)} />
           </search>
         )}
-        <button type="button" class="button" disabled={found.every((t) => chosen.has(t.name))} onClick={() => choose(new Set([...chosen, ...found.map((t) => t.name)]))}>{q.value ? "Add those found" : "All"}</button>
-        <button type="button" class="button" disabled={found.every((t) => !chosen.has(t.name))} onClick={() => { const off = new Set(found.map((t) => t.name)); choose(new Set([...chosen].filter((n) => !off.has(n)))); }}>{q.value ? "Take those out" : "None"}</button>
+        <button type="button" class="button" aria-disabled={found.every((t) => chosen.has(t.name))} onClick={() => choose(new Set([...chosen, ...found.map((t) => t.name)]))}>{q.value ? "Add those found" : "All"}</button>
+        <button type="button" class="button" aria-disabled={found.every((t) => !chosen.has(t.name))} onClick={() => { const off = new Set(found.map((t) => t.name)); choose(new Set([...chosen].filter((n) => !off.has(n)))); }}>{q.value ? "Take those out" : "None"}</button>
       </p>
       {run && <p class="ago">{mine ? <>Chosen are the hosts of <b>{runTitle(run)}</b> that are targets.</> : <>No target is called as a host of <b>{runTitle(run)}</b>: all are chosen.</>}</p>}
       <ul class="target-list" aria-label="Targets">
@@ -67,7 +70,7 @@ function Targets({ data, chosen, choose, fault, run, hosts }: {
         {found.length === 0 && <li class="none">None is called so.</li>}
       </ul>
       {found.length > LISTED && <p class="ago">{plural(found.length - LISTED, "more target")}: filter to see them.</p>}
-      {fault && <p class="fault">{fault}</p>}
+      {fault && <p class="fault" id="targets-fault" role="alert">{fault}</p>}
     </fieldset>
   );
 }
@@ -141,7 +144,7 @@ export function CaptureForm({ data, run, hosts, started }: { data: Captures; run
     e.preventDefault();
     shown.value = true;
     refused.value = [];
-    if (!sound) return void setTimeout(() => box.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus());
+    if (!sound) return void setTimeout(() => box.current?.querySelector<HTMLElement>("[aria-invalid=true], [data-fault]")?.focus());
     void act(async () => {
       if (once) started((await start(wantedOf(f, names))).id);
       else refused.value = await record(names, true, f.levels.device);
@@ -160,7 +163,7 @@ export function CaptureForm({ data, run, hosts, started }: { data: Captures; run
             <legend>Preset</legend>
             {PRESETS.map((p) => (
               <label key={p.id} class={preset === p.id ? "chosen" : ""}>
-                <input type="radio" name="preset" checked={preset === p.id} onChange={() => (form.value = { ...formOf(p, f.run), delay: f.delay })} />
+                <input type="radio" name="preset" checked={preset === p.id} onChange={() => (form.value = withPreset(f, p))} />
                 <span><b>{p.label}</b><br /><span class="ago">{p.about}</span></span>
               </label>
             ))}
@@ -172,14 +175,16 @@ export function CaptureForm({ data, run, hosts, started }: { data: Captures; run
             <Field label="Begin in, seconds" fault={faults.delay}>
               {(p) => <input {...p} class="field short" inputMode="decimal" value={f.delay} onInput={(e) => set({ delay: e.currentTarget.value })} placeholder={seconds(DELAY.least)} />}
             </Field>
-            <Level label="Hosts" value={f.levels.host} names={HOST_LEVELS} set={(host) => set({ levels: { ...f.levels, host } })} />
-            <Level label="Devices" value={f.levels.device} names={ON} set={(device) => set({ levels: { ...f.levels, device } })} />
-            <Level label="Python" value={f.levels.python} names={ON} set={(python) => set({ levels: { ...f.levels, python } })} />
+            <div class="levels" role="group" aria-label="Levels" {...faultOf(faults.levels, "levels-fault")}>
+              <Level label="Hosts" value={f.levels.host} names={HOST_LEVELS} set={(host) => set({ levels: { ...f.levels, host } })} />
+              <Level label="Devices" value={f.levels.device} names={ON} set={(device) => set({ levels: { ...f.levels, device } })} />
+              <Level label="Python" value={f.levels.python} names={ON} set={(python) => set({ levels: { ...f.levels, python } })} />
+            </div>
             <Field label="Name of the run" fault={faults.run}>
               {(p) => <input {...p} class="field" spellcheck={false} autocomplete="off" value={f.run} onInput={(e) => set({ run: e.currentTarget.value.trim() })} placeholder="the time" />}
             </Field>
           </div>
-          {faults.levels && <p class="fault">{faults.levels}</p>}
+          {faults.levels && <p class="fault" id="levels-fault" role="alert">{faults.levels}</p>}
           <fieldset class="options-box">
             <legend>Extra options <span class="ago">of the profiler, as name = value</span></legend>
             <OptionRows rows={f.options} faults={shown.value ? faults.options : faults.options.map((x, i) => (f.options[i]![0] && f.options[i]![1] ? x : /digits/.test(x) ? x : ""))} change={(options) => set({ options })} />

@@ -151,13 +151,22 @@ function Jobs({ data, api, id, root, open, fresh, started }: { data: Captures; a
   const all = one ? [one, ...data.captures] : data.captures;
   const shown = all.filter((c, i) => i < most.value || c.id === id || !isOver(c));
   // Without one in the address the newest is open while it is at work.
-  const isOpen = (c: Capture): boolean => (id ? c.id === id : !isOver(c));
+  const closed = useSignal<ReadonlySet<string>>(new Set()); // by hand
+  const isOpen = (c: Capture): boolean => (id ? c.id === id : !isOver(c)) && !closed.value.has(c.id);
+  useEffect(() => void (closed.value = new Set([...closed.peek()].filter((x) => x !== id))), [id]); // a link opens it
+  const flip = (c: Capture): void => {
+    const was = isOpen(c);
+    const others = [...closed.peek()].filter((x) => x !== c.id);
+    closed.value = new Set(was ? [...others, c.id] : others);
+    if (!was) open(c.id);
+    else if (id) open("");
+  };
   return (
     <section aria-labelledby="captures-list">
       <h2 id="captures-list">{all.length ? plural(all.length, "capture") : "No capture yet"}</h2>
       {problem && <p class="none" role="alert">The capture of this address: {problem.message}</p>}
       {all.length === 0 && <p class="none">What is captured here is listed here, until the server is started anew.</p>}
-      {shown.map((c) => <JobCard key={c.id} c={c} root={root} open={isOpen(c)} flip={() => open(isOpen(c) && id ? "" : c.id)} started={started} fresh={c.id === fresh} />)}
+      {shown.map((c) => <JobCard key={c.id} c={c} root={root} open={isOpen(c)} flip={() => flip(c)} started={started} fresh={c.id === fresh} />)}
       {shown.length < all.length && <p class="none">{count(shown.length)} of {count(all.length)} are listed. <button type="button" class="button" onClick={() => (most.value = Infinity)}>List all</button></p>}
     </section>
   );
