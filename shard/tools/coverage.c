@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "lib/base/hash.h"
 #include "shard/derive/meta_reader.h"
 #include "shard/hlo/hlo.h"
 #include "shard/tools/profile.h"
@@ -142,17 +143,24 @@ static bool is_digit(uint8_t c)
     return c >= '0' && c <= '9';
 }
 
-/* The number right before `at`, as in "12 events dropped". */
+/* INT64_MAX in place of more. */
+static uint64_t add(uint64_t x, uint64_t y)
+{
+    uint64_t v;
+    return __builtin_add_overflow(x, y, &v) || v > INT64_MAX ? INT64_MAX : v;
+}
+
+/* The number right before `at`, as in "12 events dropped"; INT64_MAX when it is larger. */
 static bool number_before(struct xp_span s, size_t at, uint64_t *v)
 {
     size_t end = at, i;
     while (end && s.p[end - 1] == ' ')
         end--;
-    for (i = end; i && is_digit(s.p[i - 1]) && end - i < 18; i--)
+    for (i = end; i && is_digit(s.p[i - 1]); i--)
         ;
     *v = 0;
     for (size_t k = i; k < end; k++)
-        *v = *v * 10 + (uint64_t)(s.p[k] - '0');
+        *v = *v > INT64_MAX / 10 ? INT64_MAX : add(*v * 10, (uint64_t)(s.p[k] - '0'));
     return i < end;
 }
 
@@ -170,7 +178,7 @@ uint64_t coverage_of_message(struct xp_span text, bool *more)
             if (memcmp(text.p + i, form.p, form.n) != 0 || !number_before(text, i, &v))
                 continue;
             told = true;
-            sum += v;
+            sum = add(sum, v);
         }
     }
     *more = !told && (xp_span_has(text, XP_SPAN_LIT("dropped")) ||
@@ -178,27 +186,59 @@ uint64_t coverage_of_message(struct xp_span text, bool *more)
     return sum;
 }
 
-/* Whether the same was said before, as collectors of one host do. */
-static bool is_repeated(const struct xp_span *v, uint32_t i)
+/* Texts, each once: collectors of one host repeat what others said. */
+struct texts {
+    const struct xp_span *v;
+    uint32_t *slots; /* index and 1, by hash; 0: free */
+    size_t mask;
+};
+
+static enum xp_status texts_open(struct texts *t, const struct xp_span *v, uint32_t n,
+                                 struct xp_arena *a, struct xp_error *err)
 {
-    for (uint32_t k = 0; k < i && k < NAMES_MAX; k++)
-        if (xp_span_eq(v[k], v[i]))
-            return true;
-    return false;
+    size_t slots = 16;
+    while (slots < 2 * (size_t)n)
+        slots *= 2;
+    *t = (struct texts){v, xp_arena_zalloc(a, slots * sizeof *t->slots), slots - 1};
+    return t->slots ? XP_OK : xp_fail(err, XP_BUSY, 0, "no memory left for what the profiler said");
 }
 
-static void look_at_messages(const struct xp_span *v, uint32_t n, struct coverage_host *h)
+/* Whether v[i] is the first of its like. */
+static bool texts_add(struct texts *t, uint32_t i)
 {
+    size_t at = xp_hash(t->v[i]) & t->mask;
+    for (; t->slots[at]; at = (at + 1) & t->mask)
+        if (xp_span_eq(t->v[t->slots[at] - 1], t->v[i]))
+            return false;
+    t->slots[at] = i + 1;
+    return true;
+}
+
+static enum xp_status look_at_messages(const struct xp_span *v, uint32_t n, struct coverage_host *h,
+                                       struct xp_arena *a, struct xp_error *err)
+{
+    struct texts t;
+    XP_TRY(texts_open(&t, v, n, a, err));
     for (uint32_t i = 0; i < n; i++) {
         bool more;
-        if (is_repeated(v, i))
+        if (!texts_add(&t, i))
             continue;
         h->complaints++;
-        uint64_t dropped = coverage_of_message(v[i], &more);
+        h->dropped = add(h->dropped, coverage_of_message(v[i], &more));
         h->dropped_more |= more;
-        if (__builtin_add_overflow(h->dropped, dropped, &h->dropped) || h->dropped > INT64_MAX)
-            h->dropped = INT64_MAX;
     }
+    return XP_OK;
+}
+
+static enum xp_status count_names(const struct part *p, struct coverage_host *h, struct xp_arena *a,
+                                  struct xp_error *err)
+{
+    uint32_t n = p->nhostnames < NAMES_MAX ? p->nhostnames : NAMES_MAX;
+    struct texts t;
+    XP_TRY(texts_open(&t, p->hostnames, n, a, err));
+    for (uint32_t i = 0; i < n; i++)
+        h->names += texts_add(&t, i);
+    return XP_OK;
 }
 
 /* --- how it was begun --- */
@@ -251,11 +291,9 @@ static enum xp_status look(const struct part *p, struct coverage_host *h, struct
             XP_TRY(look_at_programs(p, pl, h, a, err));
         }
     }
-    look_at_messages(p->errors, p->nerrors, h);
-    look_at_messages(p->warnings, p->nwarnings, h);
-    for (uint32_t i = 0; i < p->nhostnames && i < NAMES_MAX; i++)
-        h->names += !is_repeated(p->hostnames, i);
-    return XP_OK;
+    XP_TRY(look_at_messages(p->errors, p->nerrors, h, a, err));
+    XP_TRY(look_at_messages(p->warnings, p->nwarnings, h, a, err));
+    return count_names(p, h, a, err);
 }
 
 enum xp_status coverage_map(const struct tool_host *host, const struct tool_args *args,

@@ -88,6 +88,9 @@ static void messages_of_profilers_are_counted(void **state)
     assert_int_equal(said("", &more), 0);
     assert_int_equal(said("events dropped", &more), 0);
     assert_true(more);
+    const char *many = "9223372036854775807 events dropped, 99999999999999999999999 events dropped";
+    assert_true(said(many, &more) == INT64_MAX);
+    assert_true(said("123456789012345678 events dropped", &more) == 123456789012345678);
 }
 
 int main(void)
