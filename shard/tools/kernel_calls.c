@@ -36,6 +36,12 @@ static struct xp_span op_of(const struct part *p, const struct part_evmeta *m)
     return s;
 }
 
+bool kernel_is_call(struct xp_span hlo, struct xp_span category)
+{
+    return xp_span_has(hlo, XP_SPAN_LIT(" custom-call(")) ||
+           xp_span_eq(category, XP_SPAN_LIT("custom-call"));
+}
+
 static struct xp_span target_of(struct xp_span hlo)
 {
     static const char key[] = "custom_call_target=\"";
@@ -110,8 +116,7 @@ static enum xp_status kernel_of(struct finder *f, struct values_eye *eye,
     struct xp_span hlo = part_str(f->p, em->name), op = op_of(f->p, em);
     XP_TRY(read_meta(f, eye, name, &m, err));
     *number = 0;
-    if (!xp_span_has(hlo, XP_SPAN_LIT(" custom-call(")) &&
-        !xp_span_eq(m.category, XP_SPAN_LIT("custom-call")))
+    if (!kernel_is_call(hlo, m.category))
         return XP_OK;
     uint8_t *key = xp_arena_alloc(f->a, sizeof m.program + 1 + op.n);
     if (!key)

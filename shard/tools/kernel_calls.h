@@ -42,6 +42,9 @@ struct kernel_calls {
     bool tpu; /* there is one */
 };
 
+/* By its HLO text, or its category: is the op a custom call? */
+bool kernel_is_call(struct xp_span hlo, struct xp_span category);
+
 enum xp_status kernel_calls_find(const struct part *p, struct xp_arena *a, struct kernel_calls *out,
                                  struct xp_error *err);
 

@@ -1,6 +1,7 @@
 /* Which tools have something to say about a run, and for the others why not and what to capture.
  * A report like the others, of a tool that XProf does not have: its routes answer "No Data". */
 #include "shard/decode/xspace_decoder.h"
+#include "shard/tools/kernel_calls.h"
 #include "shard/tools/reports.h"
 
 enum {
@@ -80,11 +81,15 @@ static bool plane_counts(const struct part *p, const struct part_plane *pl)
     return false;
 }
 
-/* By the HLO text of its ops, which is their name. */
+/* By the HLO text of its ops, which is their name; by their category where that is a name of the
+ * plane's that stats refer to. */
 static bool plane_calls(const struct part *p, const struct part_plane *pl)
 {
     for (uint32_t i = 0; i < pl->nevmeta; i++)
-        if (xp_span_has(part_str(p, pl->evmeta[i].name), XP_SPAN_LIT(" custom-call(")))
+        if (kernel_is_call(part_str(p, pl->evmeta[i].name), (struct xp_span){0}))
+            return true;
+    for (uint32_t i = 0; i < pl->nstatmeta; i++)
+        if (kernel_is_call((struct xp_span){0}, part_str(p, pl->statmeta[i].name)))
             return true;
     return false;
 }
