@@ -89,6 +89,8 @@ static bool put_n(struct reader *r, const char *s, size_t n)
 static bool insert(struct reader *r, size_t at, const char *s)
 {
     size_t n = strlen(s), tail = r->out.n - at;
+    if (at > r->out.n)
+        return fail(r);
     if (!put_n(r, s, n))
         return false;
     memmove(r->out.p + at + n, r->out.p + at, tail);
@@ -111,8 +113,9 @@ static bool leave(struct reader *r, bool ok)
 
 static bool keep(struct reader *r, size_t from, struct piece *to)
 {
-    *to = (struct piece){r->pool.n, r->out.n - from, r->hole == NO_HOLE ? NO_HOLE : r->hole - from,
-                         r->in_round};
+    bool within = r->hole != NO_HOLE && r->hole >= from && r->hole < r->out.n;
+    *to = (struct piece){r->pool.n, r->out.n - from, within ? r->hole - from : NO_HOLE,
+                         within && r->in_round};
     xp_buf_add(&r->pool, r->out.p + from, r->out.n - from);
     return !r->pool.failed || fail(r);
 }
@@ -315,7 +318,7 @@ static struct xp_span last_name(const struct reader *r, size_t from)
     begin = end;
     while (begin > from && r->out.p[begin - 1] != ':')
         begin--;
-    return xp_span_of(r->out.p + begin, end - begin);
+    return end > begin ? xp_span_of(r->out.p + begin, end - begin) : (struct xp_span){0};
 }
 
 /* C1 or D1: called as its class. */
@@ -716,8 +719,10 @@ static bool expansion(struct reader *r)
         if (i == 1)
             nsubs = r->nsubs;
         r->nsubs = nsubs;
-        if (ok && r->pack_seen && !r->pack_n)
+        if (ok && r->pack_seen && !r->pack_n) {
             r->out.n = from;
+            r->hole = NO_HOLE; /* it was in what is no more */
+        }
     }
     r->in_pack = outer;
     return ok;

@@ -1,5 +1,6 @@
 /* tests/fuzz/fuzz_kernel_name.c - any bytes are the name of a kernel: it is read within bounds, the
- * same each time, and a short name is there for each that is not empty.
+ * same each time, and a short name is there for each that is not empty. They are what stands behind
+ * _Z, too, so that all of them get into the reader of such names.
  */
 #include <stdlib.h>
 
@@ -9,8 +10,21 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void read_behind_z(const uint8_t *data, size_t size)
+{
+    struct xp_buf name, out;
+    xp_buf_init(&name, size + 2);
+    xp_buf_init(&out, 2 * DEMANGLE_OUT_MAX);
+    xp_buf_str(&name, "_Z");
+    xp_buf_add(&name, data, size);
+    XP_ASSERT(demangle(xp_buf_all(&name), &out) || !out.n);
+    xp_buf_fini(&name);
+    xp_buf_fini(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    read_behind_z(data, size);
     struct xp_span name = xp_span_of(data, size);
     struct xp_arena *a = xp_arena_new(NULL);
     struct xp_buf once, again;

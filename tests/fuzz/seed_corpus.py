@@ -114,7 +114,16 @@ def write(target, name, data):
         f.write(data)
 
 
+def names():
+    """Of kernels: packs of none whose types have a place for what points to them, and classes of no name."""
+    write('kernel_name', 'empty_pack_pointer', b'_Z1fIJEEvPDpPFvT_E')
+    write('kernel_name', 'empty_pack_member', b'_Z1fIJEEvM1CDpPFvT_E')
+    write('kernel_name', 'empty_pack_array', b'_Z1fIJEEvPDpA4_PFvT_E')
+    write('kernel_name', 'no_class', b'C1v')
+
+
 def main():
+    names()
     for i, (name, data) in enumerate(profiles()):
         write('decoder', name, bytes([i * 11 & 255]) + data)
         if len(data) < 6000:

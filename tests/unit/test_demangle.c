@@ -39,6 +39,9 @@ static void names_of_kernels_are_read(void **state)
         {"_Z1fIJifdEEvDpRKT_", "void f<int, float, double>(int const&, float const&, double "
                                "const&)"},
         {"_Z1fIJEEvDpT_", "void f<>()"},
+        {"_Z1fIJEEvPDpPFvT_E", "void f<>(*)"},
+        {"_Z1fIJEEvM1CDpPFvT_E", "void f<>( C::*)"},
+        {"_Z1fIJEEvPDpA4_PFvT_E", "void f<>(*)"},
         {"_Z1fIRiEvOT_", "void f<int&>(int&)"},
         {"_Z1fPFvifE", "f(void (*)(int, float))"},
         {"_Z1fRA4_Kf", "f(float const (&) [4])"},
@@ -71,6 +74,8 @@ static void what_is_no_name_or_has_an_expression_is_refused(void **state)
         {"_Z1fIXsr1A1BEEvv", "refused"},
         {"_ZTV1A", "refused"},
         {"_Z0v", "refused"},
+        {"_ZC1v", "refused"},
+        {"_ZD2v", "refused"},
         {"_Z1fIiEv junk", "refused"},
         {"_Z1fA_", "refused"},
         {"_Z1fS99999999999999999_", "refused"},
