@@ -349,12 +349,13 @@ static bool add_group(struct reader *r, struct op *op, const struct comm_sum *on
     return true;
 }
 
-/* It began and ended in the range. */
+/* It began and ended in the range, whose end is where events that go on are cut: what seems to end
+ * there may have gone on. */
 static bool is_whole(const struct reader *r, uint64_t at, int64_t begin_ps, int64_t end_ps)
 {
     const struct part *p = r->host->part;
     return end_ps >= begin_ps && part_begins(p, at, begin_ps) &&
-           (!p->range || end_ps <= p->range->t1_ps);
+           (!p->range || end_ps < p->range->t1_ps);
 }
 
 static bool ended(struct reader *r, struct op *op, int64_t begin_ps, int64_t end_ps, bool waits,

@@ -491,7 +491,7 @@ bool suggestion_is_time(const struct view *v, const struct finding *d)
 const char *suggestion_whole(const struct view *v, const struct finding *d)
 {
     if (d == &v->v[LOW_USE])
-        return "what devices could do";
+        return "what devices could do is unused";
     return suggestion_is_time(v, d)  ? "the time"
            : d == &v->v[MEMORY_NEAR] ? "its capacity"
                                      : "the peak";

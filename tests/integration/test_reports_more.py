@@ -404,6 +404,10 @@ def test_each_time_a_collective_happened_has_its_ops_and_actions(served):
     rate = next(s for s in doc['series'] if s['id'] == 'network_rate')
     sent = sum(p[1] for p in rate['points']) * (rate['points'][1][0] - rate['points'][0][0]) / 1e12
     assert sent == pytest.approx(t['steps'] * t['cores'] * (16 << 20), rel=1e-6)  # 16 MiB a step and device
+    parts = [r for r in times if r['first_begin_ps'] == times[0]['first_begin_ps'] and r['host'] == times[0]['host']]
+    for r in parts:  # several devices may do the same at once
+        asked = report(served, 'multislice_v6e_2host', 'megascale_stats', host=r['host'], at=r['first_begin_ps'], device=r['device'])
+        assert metrics(asked)['occurrence'] == r['key']
     for name in ('collective', 'occurrence'):  # not there, as for other hosts: said, and the usual is shown
         odd = report(served, 'multislice_v6e_2host', 'megascale_stats', **{name: 'no such'})
         assert 'no_such_' + name in {n['code'] for n in odd['notes']} and metrics(odd)['occurrence'] == got['occurrence']
@@ -430,6 +434,10 @@ def test_what_goes_between_chips_is_told_by_channel_group_and_step(served):
     doc = report(served, 'multislice_v6e_2host', 'pod_viewer')
     assert {(c['slice'], c['x'], c['y']) for c in rows(doc, 'chips')} == {(s, i % 2, i // 2) for s in (0, 1) for i in range(4)}
     assert {'0,1', '2,3', '4,5', '6,7'} <= {g['group'] for g in rows(doc, 'replica_groups')}
+    end = back['first_begin_ps'] + back['duration']  # what the range cuts is no latency
+    seen = [sum(c['count'] for c in rows(report(served, 'moe_ring_v6e', 'pod_viewer', t0=back['first_begin_ps'], t1=t1), 'channels') if c['key'] == back['key'])
+            for t1 in (end - 1, end + 1)]
+    assert seen[0] < seen[1]
 
 
 @needs_data
@@ -443,6 +451,10 @@ def test_the_torus_shows_a_step_and_who_is_slow_in_it(served):
         assert all((c['first_begin_ps'] is None) == (first is None) for c in chips)
         for c in chips:
             assert c['own_time'] == pytest.approx(c['step_time'] - c['waiting'], rel=1e-6)
+    one = report(served, 'train_v6e_4host', 'pod_viewer', host=means[0]['host'])  # the slice is as large without the others
+    here = {c['chip']: (c['x'], c['y']) for c in means}
+    assert {c['chip']: (c['x'], c['y']) for c in rows(one, 'chips')}.items() <= here.items() and len(rows(one, 'chips')) == 4
+    assert '4 of 16 chips' in next(t['note'] for t in one['tables'] if t['id'] == 'chips')
     late = truth('barrier_v5e_2host')
     doc = report(served, 'barrier_v5e_2host', 'pod_viewer')
     worst = rows(doc, 'waits')[0]
