@@ -458,6 +458,9 @@ def test_the_torus_shows_a_step_and_who_is_slow_in_it(served):
     late = truth('barrier_v5e_2host')
     doc = report(served, 'barrier_v5e_2host', 'pod_viewer')
     worst = rows(doc, 'waits')[0]
+    said = report(served, 'barrier_v5e_2host', 'smart_suggestion')  # barriers are waits for others, and no other waits
+    gate = {g['id']: g['value'] for g in rows(said, 'gate')}
+    assert gate['waits'] < metrics(said)['idle_fraction'] and gate['others'] > 0.1
     assert worst['for_host'] == late['late_host'] and worst['host'] != late['late_host']
     for c in rows(doc, 'cores'):  # what is waited is the barrier, to the last step, whose end is the capture's
         waited = c['waiting'] * c['step_time'] / 1e9

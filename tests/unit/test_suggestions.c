@@ -112,6 +112,18 @@ static void hardware_well_used_with_memory_left_is_optimal(void **state)
     json_decref(j);
 }
 
+/* What is whole, and not one that the capture cuts. */
+static void the_mean_says_of_how_many_steps_it_is(void **state)
+{
+    char of[40];
+    json_t *j = ask(good, 1, 500);
+    (void)state;
+    int whole = STEPS - 1; /* the last one ends with the capture */
+    snprintf(of, sizeof of, "the mean of %d", whole);
+    assert_non_null(strstr(text(j, "summary", 1, "sentence"), of));
+    json_decref(j);
+}
+
 static void what_is_not_known_is_not_optimal(void **state)
 {
     json_t *j = ask(good, 1, 0); /* no allocator */
@@ -169,6 +181,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hardware_well_used_with_memory_left_is_optimal),
+        cmocka_unit_test(the_mean_says_of_how_many_steps_it_is),
         cmocka_unit_test(what_is_not_known_is_not_optimal),
         cmocka_unit_test(a_profile_without_a_device_has_too_little),
         cmocka_unit_test(weighty_findings_need_attention_and_show_what_they_are_from),
