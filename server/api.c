@@ -409,7 +409,7 @@ void api_file(struct ask *ask)
     if (!take_run(ask, NULL))
         return;
     const struct run_host *h = pick_host(ask, &err);
-    if (h && download_start(ask->app->workers, ask->ex, ask->run, h, &err) == XP_OK)
+    if (h && download_start(ask->app->workers, ask->ex, ask->who, ask->run, h, &err) == XP_OK)
         ask_handed_over(ask);
     else
         ask_problem(ask, &err);

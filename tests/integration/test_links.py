@@ -2,6 +2,7 @@
 import base64
 import hashlib
 import hmac
+import http.client
 import json
 import os
 import time
@@ -25,6 +26,9 @@ def logs(tmp_path_factory):
     root = tmp_path_factory.mktemp('links')
     for run in ('sample', 'other', 'odd #1'):
         daemon.generate(root, run, '--steps', '2')
+    os.makedirs(daemon.run_dir(root, 'long'))
+    with open(daemon.profile(root, 'long'), 'wb') as f:
+        f.truncate(64 << 20)  # more than lies between a server and a client that does not read
     for run, host in (('part-1', 'a'), ('part-2', 'b')):
         daemon.generate(root, run, '--steps', '2')
         os.rename(daemon.profile(root, run), daemon.profile(root, run, host))
@@ -369,6 +373,31 @@ def test_link_of_one_tool_shows_that_tool_only(guarded):
     _, browser = opened(guarded, link_of(guarded, ANN, audience='anyone', tool='trace').json()['url'])
     assert sees(guarded, browser, 'tracks?run=sample') == 200
     assert sees(guarded, browser, 'report?run=sample&tool=op_profile') == 403
+
+
+def test_a_user_downloads_two_files_at_a_time(guarded):
+    def begin(who):
+        c = http.client.HTTPConnection('127.0.0.1', guarded.port, timeout=30)
+        c.request('GET', '/p/open/api/v1/file?run=long&host=host-0', headers=person(who))
+        return c, c.getresponse()
+    under_way = [begin(ANN) for _ in range(2)]
+    assert [r.status for _, r in under_way] == [200, 200]
+    _, third = begin(ANN)
+    assert third.status == 503 and b'2 files' in third.read()
+    under_way.append(begin(VIC))
+    assert under_way[-1][1].status == 200
+    for c, r in under_way[1:]:
+        r.close()
+        c.close()
+    assert len(under_way[0][1].read()) == 64 << 20
+    for _ in range(300):  # it is known of a client that left once more is to be sent to it
+        c, r = begin(ANN)
+        if r.status == 200:
+            break
+        time.sleep(0.1)
+    assert r.status == 200
+    r.close()
+    c.close()
 
 
 def test_link_for_a_domain_lets_in_its_people_only(guarded):
