@@ -104,6 +104,10 @@ static inline struct report_cell report_of_text(struct xp_span s)
 {
     return (struct report_cell){.kind = REPORT_TEXT, .s = s};
 }
+static inline struct report_cell report_text_or_none(struct xp_span s)
+{
+    return s.n ? report_of_text(s) : report_none();
+}
 static inline struct report_cell report_of_id(uint64_t v)
 {
     return (struct report_cell){.kind = REPORT_ID, .u = v};

@@ -15,11 +15,6 @@ static enum xp_status no_memory(struct xp_error *err)
     return xp_fail(err, XP_BUSY, 0, "no memory left for the counters");
 }
 
-static struct report_cell text_or_none(struct xp_span s)
-{
-    return s.n ? report_of_text(s) : report_none();
-}
-
 /* --- samples and what they say --- */
 
 struct sample {
@@ -121,7 +116,7 @@ static void unit_row(void *ctx, uint64_t i, struct report_cell *c)
     c[0] = report_of_text(u->s->host);
     c[1] = report_of_i64(u->s->device);
     c[2] = report_of_i64(u->s->id);
-    c[3] = text_or_none(u->s->kernel);
+    c[3] = report_text_or_none(u->s->kernel);
     c[4] = report_of_u64(u->m->node);
     c[5] = report_of_text(xp_span_str(u->m->name));
     c[6] = report_ratio(u->m->achieved, u->m->peak);
@@ -403,7 +398,7 @@ static void kernel_row(void *ctx, uint64_t i, struct report_cell *c)
     c[0] = report_of_text(s->host);
     c[1] = report_of_i64(s->device);
     c[2] = report_of_i64(s->id);
-    c[3] = text_or_none(s->kernel);
+    c[3] = report_text_or_none(s->kernel);
     c[4] = s->ps > 0 ? report_of_i64(s->ps) : report_none();
     c[5] = busy(s, "Avg MXU Busy", false);
     for (int k = 0; k < 4; k++)

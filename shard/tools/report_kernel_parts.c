@@ -4,11 +4,6 @@
 
 #include "shard/tools/report_kernels.h"
 
-static struct report_cell text_or_none(struct xp_span s)
-{
-    return s.n ? report_of_text(s) : report_none();
-}
-
 static double took(const struct kernel_detail *d)
 {
     return (double)(d->in.end_ps - d->in.begin_ps);
@@ -390,7 +385,7 @@ static void region_row(void *ctx, uint64_t i, struct report_cell *c)
     c[5] = r->count ? report_of_i64(r->time_ps / (int64_t)r->count) : report_none();
     c[6] = report_of_i64(r->longest_ps);
     c[7] = waits_for(r->text[1]);
-    c[8] = text_or_none(r->source);
+    c[8] = report_text_or_none(r->source);
     c[9] = report_of_text(r->text[2]);
     c[10] = report_of_text(r->text[1]);
     c[11] = report_of_i64(r->first_ps);
@@ -523,8 +518,8 @@ static void bundle_row(void *ctx, uint64_t i, struct report_cell *c)
     c[3] = report_of_u64(b->runs);
     c[4] = b->runs ? report_of_i64(b->time_ps / (int64_t)b->runs) : report_none();
     c[5] = report_ratio((double)b->instructions, (double)b->runs);
-    c[6] = text_or_none(b->opcodes);
-    c[7] = text_or_none(v->d->bundle_source[i]);
+    c[6] = report_text_or_none(b->opcodes);
+    c[7] = report_text_or_none(v->d->bundle_source[i]);
     c[8] = report_of_i64(b->first_ps);
     c[9] = report_of_text(v->host->name);
     c[10] = report_of_text(v->d->plane);
@@ -618,9 +613,9 @@ static void source_row(void *ctx, uint64_t i, struct report_cell *c)
 {
     struct kernel_view *v = ctx;
     const struct kernel_row *r = &v->d->sources.v[i];
-    c[0] = text_or_none(r->text[0]);
-    c[1] = text_or_none(r->text[1]);
-    c[2] = text_or_none(scopes_text(v->r->a, r->text[2]));
+    c[0] = report_text_or_none(r->text[0]);
+    c[1] = report_text_or_none(r->text[1]);
+    c[2] = report_text_or_none(scopes_text(v->r->a, r->text[2]));
     c[3] = report_of_u64(r->count);
     c[4] = report_ratio((double)r->count, (double)v->d->in.instructions);
     c[5] = report_of_i64(r->time_ps);
@@ -676,7 +671,7 @@ static void run_row(void *ctx, uint64_t i, struct report_cell *c)
     const struct kernel_run_told *r = &v->d->runs[i];
     c[0] = report_of_u64(i + 1);
     c[1] = report_of_i64(r->end_ps - r->begin_ps);
-    c[2] = text_or_none(kernel_told_words(r->has));
+    c[2] = report_text_or_none(kernel_told_words(r->has));
     c[3] = report_of_bool(i + 1 == v->d->number);
     c[4] = report_of_i64(r->begin_ps);
     c[5] = report_of_text(v->host->name);
@@ -700,7 +695,7 @@ static void line_row(void *ctx, uint64_t i, struct report_cell *c)
     const struct kernel_view *v = ctx;
     const struct kernel_line *l = &v->d->in.lines[i];
     c[0] = report_of_text(l->name);
-    c[1] = text_or_none(kind_words(l->kind));
+    c[1] = report_text_or_none(kind_words(l->kind));
     c[2] = report_of_u64(l->events);
     c[3] = report_ratio((double)(l->last_ps - l->first_ps), took(v->d));
     c[4] = report_of_i64(l->first_ps);

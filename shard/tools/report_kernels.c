@@ -10,11 +10,6 @@ static int print(struct xp_span s)
     return (int)(s.n < 120 ? s.n : 120);
 }
 
-static struct report_cell text_or_none(struct xp_span s)
-{
-    return s.n ? report_of_text(s) : report_none();
-}
-
 /* --- all kernels --- */
 
 struct calls {
@@ -138,10 +133,10 @@ static void call_row(void *ctx, uint64_t i, struct report_cell *c)
     c[4] = k->runs ? report_of_i64(k->least_ps) : report_none();
     c[5] = k->runs ? report_of_i64(k->most_ps) : report_none();
     c[6] = report_of_u64(k->recorded);
-    c[7] = text_or_none(kernel_told_words(k->best));
-    c[8] = text_or_none(k->target);
-    c[9] = text_or_none(k->source);
-    c[10] = text_or_none(k->tf_op);
+    c[7] = report_text_or_none(kernel_told_words(k->best));
+    c[8] = report_text_or_none(k->target);
+    c[9] = report_text_or_none(k->source);
+    c[10] = report_text_or_none(k->tf_op);
     c[11] = k->has_program ? report_of_id(k->program) : report_none();
     c[12] = report_of_text(calls->host[i]);
     c[13] = report_of_text(k->first_plane);
@@ -320,7 +315,7 @@ static void stack_row(void *ctx, uint64_t i, struct report_cell *c)
     const struct frames *f = ctx;
     c[0] = report_of_u64(i + 1);
     c[1] = report_of_text(f->v[i]);
-    c[2] = text_or_none(f->function[i]);
+    c[2] = report_text_or_none(f->function[i]);
 }
 
 static bool is_number(struct xp_span s)

@@ -204,27 +204,22 @@ static const struct report_column columns[] = {
     {"source", "Source", "", REPORT_COL_TEXT, false, "file and line of the op"},
 };
 
-static struct report_cell text_or_none(struct xp_span s)
-{
-    return s.n ? report_of_text(s) : report_none();
-}
-
 static void row(void *ctx, uint64_t i, struct report_cell *c)
 {
     const struct program_lives *l = ctx;
     const struct program_buffer *b = &l->v[i];
-    c[0] = text_or_none(b->name);
+    c[0] = report_text_or_none(b->name);
     c[1] = l->program ? report_of_id(l->program) : report_none();
     c[2] = report_of_u64(b->bytes);
-    c[3] = text_or_none(b->kind);
+    c[3] = report_text_or_none(b->kind);
     c[4] = b->has_life ? report_of_u64(b->start) : report_none();
     c[5] = b->has_life ? report_of_u64(b->limit) : report_none();
     c[6] = report_of_bool(l->at_peak[i]);
     c[7] = b->placed ? report_of_i64(b->allocation) : report_none();
     c[8] = b->placed ? report_of_i64(b->offset) : report_none();
-    c[9] = text_or_none(b->shape);
-    c[10] = text_or_none(b->op);
-    c[11] = text_or_none(b->source);
+    c[9] = report_text_or_none(b->shape);
+    c[10] = report_text_or_none(b->op);
+    c[11] = report_text_or_none(b->source);
 }
 
 static void point(void *ctx, uint64_t i, struct report_cell *x, struct report_cell *y)

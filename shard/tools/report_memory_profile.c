@@ -99,11 +99,6 @@ static const struct report_column live_columns[] = {
      "session time; of equal ones the first"},
 };
 
-static struct report_cell text_or_none(struct xp_span s)
-{
-    return s.n && !xp_span_eq(s, XP_SPAN_LIT("unknown")) ? report_of_text(s) : report_none();
-}
-
 static struct report_cell special_text(int special)
 {
     return report_of_text(special == MEMORY_STACK ? XP_SPAN_LIT("stack: reserved by programs")
@@ -117,16 +112,16 @@ static void live_row(void *ctx, uint64_t i, struct report_cell *c)
     uint64_t total;
     c[0] = report_of_text(l->pool->host);
     c[1] = report_of_text(l->pool->al->name);
-    c[2] = l->row->special < 0 ? text_or_none(f->op) : special_text(l->row->special);
+    c[2] = l->row->special < 0 ? report_text_or_none(f->op) : special_text(l->row->special);
     c[3] = __builtin_mul_overflow(bytes_of(f->allocated), l->row->count, &total)
                ? report_none()
                : report_of_u64(total);
     c[4] = report_of_u64(bytes_of(f->allocated));
     c[5] = report_of_u64(bytes_of(f->requested));
     c[6] = report_of_u64(l->row->count);
-    c[7] = text_or_none(f->region);
+    c[7] = report_text_or_none(f->region);
     c[8] = l->type[0] && f->type ? report_of_text(xp_span_str(l->type)) : report_none();
-    c[9] = text_or_none(f->shape);
+    c[9] = report_text_or_none(f->shape);
     c[10] = report_of_bool(l->row->special < 0);
     c[11] = l->row->special < 0 ? report_of_text(XP_SPAN_LIT("/host:CPU")) : report_none();
     c[12] = l->row->special < 0 ? report_of_i64(f->time_ps) : report_none();

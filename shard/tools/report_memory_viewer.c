@@ -228,32 +228,27 @@ struct rows {
     uint64_t program;
 };
 
-static struct report_cell text_or_none(struct xp_span s)
-{
-    return s.n ? report_of_text(s) : report_none();
-}
-
 static void row(void *ctx, uint64_t i, struct report_cell *c)
 {
     const struct rows *rows = ctx;
     const struct program_buffer *b = &rows->v->buffers[i];
-    c[0] = text_or_none(b->name);
+    c[0] = report_text_or_none(b->name);
     c[1] = rows->program && b->name.n ? report_of_id(rows->program) : report_none();
     c[2] = report_of_u64(b->bytes);
     if (b->name.n) {
         c[3] = report_of_u64(b->unpadded);
         c[4] = report_of_u64(b->bytes > b->unpadded ? b->bytes - b->unpadded : 0);
     }
-    c[5] = text_or_none(b->kind);
-    c[6] = text_or_none(b->opcode);
-    c[7] = text_or_none(b->shape);
+    c[5] = report_text_or_none(b->kind);
+    c[6] = report_text_or_none(b->opcode);
+    c[7] = report_text_or_none(b->shape);
     c[8] = b->has_life ? report_of_u64(b->start) : report_none();
     c[9] = b->has_life ? report_of_u64(b->limit) : report_none();
-    c[10] = text_or_none(b->op);
-    c[11] = text_or_none(b->source);
+    c[10] = report_text_or_none(b->op);
+    c[11] = report_text_or_none(b->source);
     c[12] = b->placed ? report_of_i64(b->allocation) : report_none();
     c[13] = b->placed ? report_of_i64(b->offset) : report_none();
-    c[14] = text_or_none(b->stack);
+    c[14] = report_text_or_none(b->stack);
 }
 
 static void point(void *ctx, uint64_t i, struct report_cell *x, struct report_cell *y)

@@ -212,11 +212,6 @@ static const struct report_column op_columns[COLUMNS] = {
     [COL_TEXT] = {"text", "HLO text", "", REPORT_COL_TEXT, false, "cut after 1024 bytes"},
 };
 
-static struct report_cell text_or_none(struct xp_span s)
-{
-    return s.n ? report_of_text(s) : report_none();
-}
-
 /* Hosts that could not be read leave gaps in the numbers. */
 struct report_cell op_host_name(const struct figures *f, uint32_t index)
 {
@@ -235,7 +230,7 @@ static void op_row(void *ctx, uint64_t i, struct report_cell *c)
     op_use_of(v->f, m, &u);
     c[COL_OP] = report_of_text(op_short_name(m));
     c[COL_PROGRAM] = m->program ? report_of_id(m->program) : report_none();
-    c[COL_CATEGORY] = text_or_none(m->category);
+    c[COL_CATEGORY] = report_text_or_none(m->category);
     if (!parent) {
         c[COL_SELF] = report_of_u64(m->self_ps);
         c[COL_SHARE] = report_ratio((double)m->self_ps, (double)v->total_ps);
@@ -257,9 +252,9 @@ static void op_row(void *ctx, uint64_t i, struct report_cell *c)
     c[COL_CMEM_READ] = u.cmem_read;
     c[COL_CMEM_WRITE] = u.cmem_write;
     c[COL_ENERGY] = above_zero(m->energy_j);
-    c[COL_LAYER] = text_or_none(op_layer_of(m->provenance, v->a));
-    c[COL_FRAMEWORK] = text_or_none(m->provenance);
-    c[COL_SOURCE] = text_or_none(m->source.file);
+    c[COL_LAYER] = report_text_or_none(op_layer_of(m->provenance, v->a));
+    c[COL_FRAMEWORK] = report_text_or_none(m->provenance);
+    c[COL_SOURCE] = report_text_or_none(m->source.file);
     if (m->source.file.n && m->source.line >= 0)
         c[COL_LINE] = report_of_i64(m->source.line);
     c[COL_REMAT] = report_of_bool(op_is_remat(m));
@@ -273,7 +268,7 @@ static void op_row(void *ctx, uint64_t i, struct report_cell *c)
         c[COL_PLANE] = report_of_text(m->first_plane);
         c[COL_BEGIN] = report_of_i64(m->first_begin_ps);
     }
-    c[COL_TEXT] = text_or_none(m->long_name);
+    c[COL_TEXT] = report_text_or_none(m->long_name);
 }
 
 void report_table_ops(struct report *r, struct op_view *v)
@@ -344,7 +339,7 @@ static void group_row(void *ctx, uint64_t i, struct report_cell *c)
     const struct op_view *v = ctx;
     const struct op_group *g = &v->groups[i];
     double s = g->time_ps / 1e12;
-    c[0] = text_or_none(g->name);
+    c[0] = report_text_or_none(g->name);
     c[1] = report_of_u64(g->self_ps);
     c[2] = report_ratio((double)g->self_ps, (double)v->total_ps);
     c[3] = report_ratio((double)g->self_ps, v->steps_ps);
@@ -499,15 +494,15 @@ static void gain_row(void *ctx, uint64_t i, struct report_cell *c)
     double gain = gain_of(m, &u);
     c[0] = report_of_text(op_short_name(m));
     c[1] = m->program ? report_of_id(m->program) : report_none();
-    c[2] = text_or_none(m->category);
+    c[2] = report_text_or_none(m->category);
     c[3] = report_of_u64((uint64_t)gain);
     c[4] = report_ratio(gain, (double)v->total_ps);
     c[5] = report_of_u64(m->self_ps);
     c[6] = u.roof_use;
     c[7] = u.bound;
-    c[8] = text_or_none(op_layer_of(m->provenance, v->a));
-    c[9] = text_or_none(m->provenance);
-    c[10] = text_or_none(m->source.file);
+    c[8] = report_text_or_none(op_layer_of(m->provenance, v->a));
+    c[9] = report_text_or_none(m->provenance);
+    c[10] = report_text_or_none(m->source.file);
 }
 
 /* Links, hosts and other cores set the pace of the others, not the memory's or the units' peak. */

@@ -37,11 +37,6 @@ static enum xp_status no_memory(struct xp_error *err)
     return xp_fail(err, XP_BUSY, 0, "no memory left for the counters");
 }
 
-static struct report_cell text_or_none(struct xp_span s)
-{
-    return s.n ? report_of_text(s) : report_none();
-}
-
 static enum xp_status read_ask(const struct tool_args *args, struct ask *ask, struct xp_error *err)
 {
     struct xp_span s = {0};
@@ -116,12 +111,12 @@ static void value_row(void *ctx, uint64_t i, struct report_cell *c)
     const struct counter *v = &l->all->v[l->at[i]];
     c[0] = report_of_text(v->host);
     c[1] = report_of_i64(v->chip);
-    c[2] = text_or_none(v->kernel);
+    c[2] = report_text_or_none(v->kernel);
     c[3] = report_of_i64(v->sample);
     c[4] = report_of_text(v->name);
     c[5] = report_of_u64(v->value);
-    c[6] = text_or_none(v->set);
-    c[7] = text_or_none(v->words);
+    c[6] = report_text_or_none(v->set);
+    c[7] = report_text_or_none(v->words);
 }
 
 static void table_values(struct report *r, struct list *l, const struct ask *ask)
@@ -236,8 +231,8 @@ static void chip_row(void *ctx, uint64_t i, struct report_cell *c)
     struct report_cell *after = each + x->devices.n;
     c[CHIP_COUNTER] = report_of_text(v->name);
     after[CHIP_SPREAD] = spread(each, x->devices.n);
-    after[CHIP_SET] = text_or_none(v->set);
-    after[CHIP_WORDS] = text_or_none(v->words);
+    after[CHIP_SET] = report_text_or_none(v->set);
+    after[CHIP_WORDS] = report_text_or_none(v->words);
 }
 
 /* Names that are 0 everywhere leave the list, unless they are asked for. */
@@ -339,7 +334,7 @@ static void one_row(void *ctx, uint64_t i, struct report_cell *c)
     const struct counter *last = i ? &o->list.all->v[o->list.at[i - 1]] : NULL;
     c[0] = report_of_text(v->host);
     c[1] = report_of_i64(v->chip);
-    c[2] = text_or_none(v->kernel);
+    c[2] = report_text_or_none(v->kernel);
     c[3] = report_of_i64(v->sample);
     c[4] = report_of_u64(v->value);
     c[5] = report_of_text(xp_span_str(o->hex[i]));
