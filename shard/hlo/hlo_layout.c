@@ -7,9 +7,11 @@ static const struct hlo_shape *shape_at(const struct hlo_module *m, uint32_t i)
     return i < m->nshapes ? &m->shapes[i] : NULL;
 }
 
+#define RANK_MAX 32 /* what has more dimensions is compared with nothing */
+
 static bool is_array(const struct hlo_shape *s)
 {
-    return s && s->type != HLO_TYPE_TUPLE && hlo_type_bits(s->type) > 0;
+    return s && s->type != HLO_TYPE_TUPLE && hlo_type_bits(s->type) > 0 && s->dims.n <= RANK_MAX;
 }
 
 static bool same_dims(const struct hlo_module *m, const struct hlo_shape *x,
@@ -92,8 +94,6 @@ uint32_t hlo_layout_compare(const struct hlo_module *m, uint32_t x, uint32_t y)
         return 0;
     return compare(m, a, b, NULL);
 }
-
-#define RANK_MAX 32
 
 static uint32_t compare_transposed(const struct hlo_module *m, const struct hlo_instr *in,
                                    const struct hlo_shape *x, const struct hlo_shape *y)
@@ -197,6 +197,17 @@ static bool pay(struct hlo_layouts *l)
     return l->work-- > 0;
 }
 
+/* A comparison reads both layouts, whose tiles and minor dimensions may be any number. */
+#define LAYOUT_UNIT 64
+
+static bool pay_to_compare(struct hlo_layouts *l, const struct hlo_shape *x,
+                           const struct hlo_shape *y)
+{
+    bool paid = pay(l);
+    l->work -= (int64_t)(x->layout.n / LAYOUT_UNIT + y->layout.n / LAYOUT_UNIT);
+    return paid;
+}
+
 /* Operand and result; of several results the first that differs. */
 static void against_result(struct hlo_layouts *l, const struct hlo_instr *in, uint32_t from,
                            struct hlo_relayout *r)
@@ -209,7 +220,7 @@ static void against_result(struct hlo_layouts *l, const struct hlo_instr *in, ui
     uint32_t n = y->type == HLO_TYPE_TUPLE ? y->children.n : 1;
     uint32_t at = y->type == HLO_TYPE_TUPLE ? y->children.at : to;
     n = in->opcode == HLO_OP_COPY_START && n ? 1 : n;
-    for (uint32_t i = 0; i < n && !r->changes && pay(l); i++) {
+    for (uint32_t i = 0; i < n && !r->changes && pay_to_compare(l, x, &m->shapes[at + i]); i++) {
         if (is_array(&m->shapes[at + i]))
             r->changes = compare_as(m, in, x, &m->shapes[at + i]);
         r->from = from;
@@ -241,6 +252,8 @@ static void against_parameter(struct hlo_layouts *l, uint32_t from, uint32_t to,
             stack[depth++].n = a->children.n < b->children.n ? a->children.n : b->children.n;
             continue;
         }
+        if (!a || !b || !pay_to_compare(l, a, b))
+            continue;
         r->changes = hlo_layout_compare(l->m, x, y);
         if (!r->changes)
             continue;
@@ -255,7 +268,8 @@ struct hlo_relayout hlo_relayout_edge(struct hlo_layouts *l, const struct hlo_in
     const struct hlo_instr *op = hlo_operand(l->m, in, k);
     if (!op)
         return r;
-    for (uint32_t c = 0; c < in->called.n && !r.changes && pay(l); c++) {
+    struct hlo_run called = hlo_operand_called(in, k);
+    for (uint32_t c = called.at; c < called.at + called.n && !r.changes && pay(l); c++) {
         uint32_t comp = l->m->refs[in->called.at + c];
         uint32_t p = hlo_parameter(l, comp, hlo_operand_parameter(in, k, c));
         if (p != HLO_NONE)
@@ -335,6 +349,23 @@ uint32_t hlo_parameter(const struct hlo_layouts *l, uint32_t comp, int64_t numbe
     if (!c || number < 0 || number >= c->instrs.n)
         return HLO_NONE;
     return l->parameters[c->instrs.at + number];
+}
+
+struct hlo_run hlo_operand_called(const struct hlo_instr *in, uint32_t k)
+{
+    uint32_t n = in->called.n;
+    switch (in->opcode) {
+    case HLO_OP_FUSION:
+    case HLO_OP_CALL:
+    case HLO_OP_ASYNC_START:
+        return (struct hlo_run){0, n ? 1 : 0};
+    case HLO_OP_WHILE:
+        return (struct hlo_run){0, k == 0 ? n : 0};
+    case HLO_OP_CONDITIONAL:
+        return k >= 1 && k - 1 < n ? (struct hlo_run){k - 1, 1} : (struct hlo_run){0, 0};
+    default:
+        return (struct hlo_run){0, 0};
+    }
 }
 
 int64_t hlo_operand_parameter(const struct hlo_instr *in, uint32_t k, uint32_t c)

@@ -7,9 +7,9 @@
  * called. What computes anew has no change: its result is other data.
  * Bitcasts change nothing: they only say anew how the same bytes are to be read.
  *
- * Bounds     A look at an op takes time in its operands, results and the leaves of tuples; all
- *            looks together take HLO_LAYOUT_WORK of these, after which there are no changes any
- *            more and `spent` says so.
+ * Bounds     A look at an op takes time in its operands, results, the leaves of tuples and the
+ *            bytes of layouts; what has more than 32 dimensions is not compared. All looks together
+ * take HLO_LAYOUT_WORK of these, after which there are no changes any more and `spent` says so.
  */
 #ifndef SHARD_HLO_LAYOUT_H
 #define SHARD_HLO_LAYOUT_H
@@ -65,5 +65,7 @@ uint32_t hlo_parameter(const struct hlo_layouts *l, uint32_t comp, int64_t numbe
 /* The number of the parameter that operand k becomes in the c-th computation that is called; -1:
  * it becomes none (a reduction's elements, a conditional's predicate). */
 int64_t hlo_operand_parameter(const struct hlo_instr *in, uint32_t k, uint32_t c);
+/* Those c for which it may become one: the first, and how many. */
+struct hlo_run hlo_operand_called(const struct hlo_instr *in, uint32_t k);
 
 #endif

@@ -211,7 +211,7 @@ static void array_text(const struct hlo_module *m, const struct hlo_shape *s, st
 {
     xp_buf_str(out, hlo_type_text(s->type));
     xp_buf_byte(out, '[');
-    for (uint32_t i = 0; i < s->dims.n; i++) {
+    for (uint32_t i = 0; i < s->dims.n && !out->failed; i++) {
         int64_t dim = m->ints[s->dims.at + i];
         bool dynamic = i < s->dynamic.n && m->ints[s->dynamic.at + i];
         if (i)
@@ -228,7 +228,7 @@ static void int_list(struct xp_span msg, uint32_t field, struct xp_buf *out)
 {
     struct hlo_ints it = hlo_ints_open(msg, field);
     int64_t v;
-    for (bool first = true; hlo_ints_next(&it, &v); first = false) {
+    for (bool first = true; !out->failed && hlo_ints_next(&it, &v); first = false) {
         if (!first)
             xp_buf_byte(out, ',');
         if (v == INT64_MIN) /* combines with the dimension before */
@@ -245,7 +245,7 @@ static void layout_rest(const struct hlo_shape *s, struct xp_buf *out)
     struct xp_span tile;
     bool any = false;
 
-    for (; hlo_spans_next(&tiles, &tile); any = true) {
+    for (; !out->failed && hlo_spans_next(&tiles, &tile); any = true) {
         xp_buf_str(out, any ? "(" : "T(");
         int_list(tile, 1, out);
         xp_buf_byte(out, ')');
@@ -266,7 +266,7 @@ static void layout_rest(const struct hlo_shape *s, struct xp_buf *out)
         xp_buf_fmt(out, "S(%lld)", (long long)s->memory_space);
     struct hlo_spans splits = hlo_spans_open(s->layout, 17);
     struct xp_span split;
-    for (any = false; hlo_spans_next(&splits, &split); any = true) {
+    for (any = false; !out->failed && hlo_spans_next(&splits, &split); any = true) {
         xp_buf_fmt(out, "%s(%lld:", any ? "" : "SC", (long long)hlo_get_int(split, 1, 0));
         int_list(split, 2, out);
         xp_buf_byte(out, ')');
@@ -282,7 +282,7 @@ static void dim_levels(const struct hlo_shape *s, struct xp_buf *out)
     struct hlo_ints it = hlo_ints_open(s->layout, 9);
     int64_t v;
     bool first = true;
-    for (; hlo_ints_next(&it, &v); first = false) {
+    for (; !out->failed && hlo_ints_next(&it, &v); first = false) {
         xp_buf_str(out, first ? "D(" : ",");
         xp_buf_byte(out, v >= 0 && v < 4 ? (uint8_t)letters[v] : '?');
     }
@@ -294,7 +294,7 @@ static void layout_text(const struct hlo_module *m, const struct hlo_shape *s, s
 {
     size_t before = out->n;
 
-    for (uint32_t i = 0; i < s->minor.n; i++)
+    for (uint32_t i = 0; i < s->minor.n && !out->failed; i++)
         xp_buf_fmt(out, i ? ",%lld" : "{%lld", (long long)m->ints[s->minor.at + i]);
     if (s->minor.n == 0)
         xp_buf_byte(out, '{');
@@ -312,7 +312,7 @@ static void layout_text(const struct hlo_module *m, const struct hlo_shape *s, s
 
 void hlo_shape_text(const struct hlo_module *m, uint32_t shape, bool layout, struct xp_buf *out)
 {
-    for (uint32_t at = shape; shape < m->nshapes && at != HLO_NONE;) {
+    for (uint32_t at = shape; shape < m->nshapes && at != HLO_NONE && !out->failed;) {
         const struct hlo_shape *s = &m->shapes[at];
         if (s->type == HLO_TYPE_TUPLE || s->type == HLO_TYPE_BUFFER) {
             xp_buf_str(out, s->type == HLO_TYPE_TUPLE ? "(" : "b(");

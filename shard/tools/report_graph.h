@@ -37,6 +37,7 @@ struct graph {
     struct xp_arena *a;
     uint64_t *self_ps;        /* by instruction; 0: it did not run as an op of its own */
     uint32_t *place;          /* by instruction: its node + 1 */
+    uint32_t *opened_by;      /* by computation: the node + 1 that it was opened for last */
     struct graph_node *nodes; /* the op in question first */
     uint32_t nnodes, limit, radius;
     struct hlo_layouts layouts;

@@ -144,7 +144,8 @@ static void add(struct graph *g, struct edges *e, uint32_t from, uint32_t to, ui
 static void add_parameters(struct graph *g, struct edges *e, const struct hlo_instr *in, uint32_t k,
                            const struct hlo_relayout *move)
 {
-    for (uint32_t c = 0; c < in->called.n; c++) {
+    struct hlo_run called = hlo_operand_called(in, k);
+    for (uint32_t c = called.at; c < called.at + called.n; c++) {
         int64_t number = hlo_operand_parameter(in, k, c);
         uint32_t p = hlo_parameter(&g->layouts, g->m->refs[in->called.at + c], number);
         if (p < g->m->ninstrs && g->place[p])

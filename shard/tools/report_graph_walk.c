@@ -24,8 +24,10 @@ bool graph_init(struct graph *g, const struct hlo_module *m, struct xp_arena *a)
     *g = (struct graph){.m = m, .a = a};
     g->self_ps = xp_arena_zalloc(a, n * sizeof *g->self_ps);
     g->place = xp_arena_zalloc(a, n * sizeof *g->place);
+    g->opened_by = xp_arena_zalloc(a, ((size_t)m->ncomps + 1) * sizeof *g->opened_by);
     g->nodes = xp_arena_alloc(a, GRAPH_NODES_MAX * sizeof *g->nodes);
-    return g->self_ps && g->place && g->nodes && hlo_layouts_make(m, a, &g->layouts);
+    return g->self_ps && g->place && g->opened_by && g->nodes &&
+           hlo_layouts_make(m, a, &g->layouts);
 }
 
 /* --- a step --- */
@@ -108,17 +110,31 @@ static bool open_comp(struct graph *g, uint32_t comp, uint32_t node, uint32_t ro
     return g->nnodes > first;
 }
 
+/* The computations that it calls, each once; more than are nodes would not be drawn. */
+static uint32_t called_once(struct graph *g, const struct hlo_instr *in, uint32_t node,
+                            uint32_t comps[GRAPH_NODES_MAX])
+{
+    uint32_t n = 0;
+    for (uint32_t c = 0; c < in->called.n && n < GRAPH_NODES_MAX; c++) {
+        uint32_t comp = g->m->refs[in->called.at + c];
+        if (comp >= g->m->ncomps || g->opened_by[comp] == node + 1)
+            continue;
+        g->opened_by[comp] = node + 1;
+        comps[n++] = comp;
+    }
+    return n;
+}
+
 static bool open_node(struct graph *g, uint32_t node)
 {
     const struct hlo_instr *in = &g->m->instrs[g->nodes[node].instr];
     if (!can_open(in) || g->nodes[node].opened)
         return false;
-    uint32_t room = GRAPH_INSIDE / in->called.n;
-    for (uint32_t c = 0; c < in->called.n && g->nnodes < GRAPH_NODES_MAX; c++) {
-        uint32_t comp = g->m->refs[in->called.at + c];
-        if (comp < g->m->ncomps)
-            g->nodes[node].opened |= open_comp(g, comp, node, room ? room : 1);
-    }
+    uint32_t comps[GRAPH_NODES_MAX];
+    uint32_t n = called_once(g, in, node, comps);
+    for (uint32_t c = 0; c < n && g->nnodes < GRAPH_NODES_MAX; c++)
+        g->nodes[node].opened |=
+            open_comp(g, comps[c], node, GRAPH_INSIDE / n ? GRAPH_INSIDE / n : 1);
     return g->nodes[node].opened;
 }
 

@@ -232,6 +232,68 @@ static void when_the_work_is_spent_it_is_said_and_nothing_more_is_found(void **s
     assert_true(f->l.spent);
 }
 
+/* Work is counted, not time: 100 operands of many dimensions cost a look each, no more. */
+static void what_has_many_dimensions_is_not_compared(void **state)
+{
+    struct fixture *f = *state;
+    int64_t dims[101], minor[101], operands[101];
+    for (int i = 0; i < 100; i++)
+        dims[i] = 1, minor[i] = i, operands[i] = 1;
+    dims[100] = minor[100] = operands[100] = -1;
+    struct layout many = A(.dims = dims, .minor = minor);
+    op(f, 1, "parameter", many, NO_OPS);
+    end_instr(&f->k);
+    minor[0] = 1, minor[1] = 0;
+    op(f, 2, "add", many, operands);
+    end_instr(&f->k);
+    end_comp(&f->k, 10, "main", 2);
+    decode(f, 10);
+    int64_t before = f->l.work;
+    assert_int_equal(of(f, "add.2").changes, 0);
+    assert_in_range(before - f->l.work, 1, 600);
+}
+
+/* A layout's tiles may be of any length: what reads them pays for it. */
+static void a_long_layout_is_paid_for_by_its_length(void **state)
+{
+    struct fixture *f = *state;
+    int64_t tile[1001];
+    for (int i = 0; i < 1000; i++)
+        tile[i] = 8;
+    tile[1000] = -1;
+    op(f, 1, "parameter", A(.tile = tile), NO_OPS);
+    end_instr(&f->k);
+    op(f, 2, "add", A(.tile = tile), OPS(1, 1));
+    end_instr(&f->k);
+    end_comp(&f->k, 10, "main", 2);
+    decode(f, 10);
+    int64_t before = f->l.work;
+    assert_int_equal(of(f, "add.2").changes, 0);
+    assert_true(before - f->l.work > 2 * 2 * 1000 / 64);
+}
+
+static void an_operand_reaches_few_of_many_that_are_called(void **state)
+{
+    (void)state;
+    struct hlo_instr in = {.called = {.n = 1000}};
+    static const struct {
+        enum hlo_opcode op;
+        uint32_t k, first, n;
+    } cases[] = {{HLO_OP_FUSION, 7, 0, 1},      {HLO_OP_WHILE, 0, 0, 1000},
+                 {HLO_OP_WHILE, 7, 0, 0},       {HLO_OP_CONDITIONAL, 0, 0, 0},
+                 {HLO_OP_CONDITIONAL, 7, 6, 1}, {HLO_OP_CONDITIONAL, 1001, 0, 0},
+                 {HLO_OP_REDUCE, 0, 0, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        in.opcode = cases[i].op;
+        struct hlo_run run = hlo_operand_called(&in, cases[i].k);
+        assert_int_equal(run.at, cases[i].first);
+        assert_int_equal(run.n, cases[i].n);
+        for (uint32_t c = 0; c < in.called.n; c++)
+            if (hlo_operand_parameter(&in, cases[i].k, c) >= 0)
+                assert_true(c >= run.at && c - run.at < run.n);
+    }
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -244,6 +306,9 @@ int main(void)
         T(of_other_types_only_the_first_tiles_are_compared),
         T(a_fusion_says_what_it_does_inside_and_at_its_edge),
         T(an_operand_is_a_parameter_of_what_is_called),
+        T(what_has_many_dimensions_is_not_compared),
+        T(a_long_layout_is_paid_for_by_its_length),
+        T(an_operand_reaches_few_of_many_that_are_called),
         T(when_the_work_is_spent_it_is_said_and_nothing_more_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,6 +179,28 @@ static void a_loop_holds_its_body_and_its_condition(void **state)
     json_decref(j);
 }
 
+static void a_computation_called_a_thousand_times_is_opened_once_and_whole(void **state)
+{
+    struct fixture *f = *state;
+    struct xp_buf in = make_message(), shape = make_message();
+    add_parameter(f, 1, "p");
+    for (int64_t i = 2; i < 22; i++)
+        add_instr(f, i, "n", "negate", OPS(i - 1));
+    end_comp(f, 20, "called", 21);
+    make_text(&in, 1, "many");
+    make_text(&in, 2, "call");
+    xp_pb_put_u64(&shape, 2, 11);
+    make_put(&in, 3, &shape);
+    xp_pb_put_u64(&in, 35, 40);
+    for (int i = 0; i < 1000; i++)
+        xp_pb_put_u64(&in, 38, 20);
+    make_put(&f->comp, 2, &in);
+    end_comp(f, 10, "main", 40);
+    json_t *j = ask(f, (const char *const[]){"node_name=many", "inside=many", NULL});
+    assert_int_equal(report_rows(j, "nodes"), 22);
+    json_decref(j);
+}
+
 static void computations_that_call_themselves_end(void **state)
 {
     struct fixture *f = *state;
@@ -319,6 +341,7 @@ int main(void)
         T(a_fusion_is_opened_in_place_with_its_parameters_tied_to_operands),
         T(what_is_inside_is_opened_too_whatever_the_order_and_all_fusions_at_once),
         T(a_loop_holds_its_body_and_its_condition),
+        T(a_computation_called_a_thousand_times_is_opened_once_and_whole),
         T(computations_that_call_themselves_end),
         T(of_thousands_of_operands_and_users_both_have_their_share),
         T(each_asking_for_more_adds_some_and_never_more_than_the_most),
