@@ -296,6 +296,8 @@ static void layout_text(const struct hlo_module *m, const struct hlo_shape *s, s
 
     for (uint32_t i = 0; i < s->minor.n && !out->failed; i++)
         xp_buf_fmt(out, i ? ",%lld" : "{%lld", (long long)m->ints[s->minor.at + i]);
+    if (out->failed)
+        return;
     if (s->minor.n == 0)
         xp_buf_byte(out, '{');
     size_t colon = out->n;
@@ -320,7 +322,7 @@ void hlo_shape_text(const struct hlo_module *m, uint32_t shape, bool layout, str
                 xp_buf_byte(out, ')');
         } else {
             array_text(m, s, out);
-            if (layout && s->has_layout && hlo_type_bits(s->type))
+            if (layout && !out->failed && s->has_layout && hlo_type_bits(s->type))
                 layout_text(m, s, out);
         }
         uint32_t next = next_shape(m, shape, at);

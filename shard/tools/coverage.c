@@ -91,7 +91,12 @@ static enum xp_status look_at_programs(const struct part *p, const struct part_p
         if (pl->evmeta[i].len > MODULE_BYTES_MAX)
             continue;
         bytes += pl->evmeta[i].len;
-        XP_TRY(values_of_evmeta(&eye, i, err));
+        enum xp_status st = values_of_evmeta(&eye, i, err);
+        if (st == XP_TOO_LARGE) { /* than what is read at once */
+            *err = (struct xp_error){0};
+            continue;
+        }
+        XP_TRY(st);
         if (!values_next(&eye, &v) || v.type != VALUE_BYTES ||
             !hlo_get_span(v.text, PROTO_MODULE, &module))
             continue;
@@ -402,7 +407,8 @@ static uint64_t expected(const struct sum *s, char note[400], const char **reaso
     *reason =
         s->compiled
             ? "programs are compiled for fewer devices than there are, and no device has an id"
-            : "the profile has neither compiled programs nor ids of devices, which would tell";
+            : "the profile has no compiled program that can be read and no ids of devices, which "
+              "would tell";
     return 0;
 }
 
