@@ -86,6 +86,12 @@ function until(run: string): string {
   return ms ? `otherwise until ${hour(ms)}, ` : "";
 }
 
+/** A link for others opens this run alone: they could not read the base. */
+function withoutBase(search: string): string {
+  const rest = search.replace(/^\?/, "").split("&").filter((x) => x !== "" && !/^base(=|$)/.test(x)).join("&");
+  return rest && `?${rest}`;
+}
+
 interface Part {
   run: string;
   links: Links;
@@ -106,7 +112,7 @@ function Form({ run, links, api, attempt }: Part) {
     e.preventDefault();
     void attempt(async () => {
       made.value = await makeLink(api, {
-        run, view: `${page}${search}`, audience: audience.value, minutes: minutes.value,
+        run, view: `${page}${audience.value === "members" ? search : withoutBase(search)}`, audience: audience.value, minutes: minutes.value,
         ...(tool && !whole.value ? { tool: tool.id } : {}),
         ...(audience.value === "domain" ? { domain: domain.value.trim() } : {}),
       });
@@ -151,7 +157,7 @@ function Made({ link }: { link: MadeLink }) {
         <input readonly aria-label="The link" value={url} onFocus={(e) => e.currentTarget.select()} />
         <Copy text={() => url} label="Copy link" title="Copy link: it is shown only now" />
       </p>
-      <QrCode text={() => url} />
+      <QrCode key={url} text={() => url} />
     </>
   );
 }

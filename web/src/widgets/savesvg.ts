@@ -21,7 +21,8 @@ export function svgText(svg: SVGSVGElement, background: string): string {
   const box = svg.viewBox.baseVal;
   for (const [k, v] of Object.entries({ x: box.x, y: box.y, width: box.width || svg.clientWidth, height: box.height || svg.clientHeight, fill: background })) sheet.setAttribute(k, String(v));
   copy.prepend(sheet);
-  return new XMLSerializer().serializeToString(copy);
+  // What XML cannot hold, as names of ops may: such a file could not be opened.
+  return new XMLSerializer().serializeToString(copy).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd");
 }
 
 export function saveSvg(name: string, svg: SVGSVGElement, background: string): void {

@@ -45,7 +45,7 @@ export function TextPane({ text, title, mark }: { text: string; title: string; m
   useLayoutEffect(() => see(defined), [defined]);
   const jump = (step: number): void => {
     if (hits.length === 0) return;
-    at.value = (at.peek() + step + hits.length) % hits.length;
+    at.value = at.peek() < 0 && step < 0 ? hits.length - 1 : (at.peek() + step + hits.length) % hits.length;
     see(hits[at.value]!);
   };
   const from = Math.max(0, Math.floor(top.value / lineHeight()) - 20);
