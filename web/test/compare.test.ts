@@ -126,3 +126,14 @@ test("ops are found in a report whatever their columns are called", () => {
   });
   expect(opsOf(r)).toMatchObject([{ name: "dot.3", program: "7", time: 5, opcode: "dot", shapes: "f32[2] f32[2]" }]);
 });
+
+test("long names and texts are read in one pass", () => {
+  expect(opBase(`a${".1".repeat(50)}`)).toBe("a");
+  expect(opBase("fusion.12_3x")).toBe("fusion.12_3x");
+  expect(opBase("123")).toBe("123");
+  expect(opBase("%fusion.12.clone.3")).toBe("fusion");
+  const many = 400_000;
+  expect(opBase(`a${".1".repeat(many)}x`)).toHaveLength(2 * many + 2);
+  expect(partsOfText(`%x = f32[1] ${"a".repeat(many)} add(f32[2]{0} %b)`)).toEqual({ opcode: "add", shapes: "f32[1] f32[2]" });
+  expect(partsOfText("%x = (f32[1], s32[]) 9while(%b)").opcode).toBe("while");
+});

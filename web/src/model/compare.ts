@@ -30,7 +30,31 @@ export function moduleBase(name: string): string {
 
 /** fusion.12, %fusion.12, fusion.12.clone.3 -> fusion. */
 export function opBase(name: string): string {
-  return name.replace(/^%/, "").replace(/(\.clone|\.remat\d*)/g, "").replace(/([._]\d+)+$/, "");
+  const s = name.replace(/^%/, "").replace(/(\.clone|\.remat\d*)/g, "");
+  // From its end on: a name may be long, and all numbers.
+  let end = s.length;
+  for (let i = end; i > 0 && isDigit(s, i - 1); ) {
+    while (i > 0 && isDigit(s, i - 1)) i--;
+    if (i === 0 || (s[i - 1] !== "." && s[i - 1] !== "_")) break;
+    end = --i;
+  }
+  return s.slice(0, end);
+}
+
+function isDigit(s: string, i: number): boolean {
+  const c = s.charCodeAt(i);
+  return c >= 48 && c <= 57;
+}
+
+/** The first word before a bracket that begins with a letter, and where; each character is looked at twice at most. */
+function called(s: string): { word: string; index: number } | null {
+  for (let begin = 0, open = s.indexOf("("); open >= 0; begin = open + 1, open = s.indexOf("(", begin)) {
+    let i = open;
+    while (i > begin && /[\w-]/.test(s[i - 1]!)) i--;
+    while (i < open && !/[a-z]/.test(s[i]!)) i++;
+    if (i < open) return { word: s.slice(i, open), index: i };
+  }
+  return null;
 }
 
 function closing(s: string, from: number): number {
@@ -48,11 +72,11 @@ export function partsOfText(hlo: string): { opcode: string; shapes: string } {
   const eq = hlo.indexOf(" = ");
   const rest = eq >= 0 ? hlo.slice(eq + 3) : hlo;
   const after = rest.startsWith("(") ? rest.slice(closing(rest, 0) + 1) : rest.replace(/^[^\s]+/, "");
-  const m = /([a-z][\w-]*)\(/.exec(after);
-  const opcode = m ? m[1]! : "";
-  const at = m ? rest.length - after.length + m.index + m[1]!.length : 0;
+  const m = called(after);
+  const opcode = m ? m.word : "";
+  const at = m ? rest.length - after.length + m.index + m.word.length : 0;
   const head = m ? rest.slice(0, closing(rest, at) + 1) : rest.slice(0, 400);
-  const shapes = head.match(/\b[a-z]+\d*[a-z\d]*\[[\d,<=]*\]/g) ?? [];
+  const shapes = head.match(/\b[a-z][a-z\d]*\[[\d,<=]*\]/g) ?? [];
   return { opcode, shapes: shapes.join(" ") };
 }
 
