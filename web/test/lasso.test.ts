@@ -32,3 +32,9 @@ test("a long line keeps its corners, and has no more points than may be", () => 
   expect(fewer(circle).length).toBeLessThanOrEqual(LASSO_MAX);
   expect(fewer(circle).length).toBeGreaterThan(8);
 });
+
+test("what a line goes around twice is outside, as it is drawn", () => {
+  const square: Point[] = [[1, 1], [100, 1], [100, 100], [1, 100]];
+  expect(inside(square, 10, 10)).toBe(true);
+  expect(inside([...square, ...square], 10, 10)).toBe(false);
+});
