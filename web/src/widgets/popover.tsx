@@ -27,15 +27,23 @@ export function Popover({ label, title, children, right }: {
       document.removeEventListener("keydown", key, true);
     };
   }, [open.value]);
+  const close = (): void => {
+    if (box.current?.contains(document.activeElement)) button.current?.focus();
+    open.value = false;
+  };
+  // Who tabs on is done with it.
+  const left = (e: FocusEvent): void => {
+    if (e.relatedTarget instanceof Node && !box.current?.contains(e.relatedTarget)) open.value = false;
+  };
   return (
-    <div class="popover" ref={box}>
+    <div class="popover" ref={box} onFocusOut={left}>
       <button
         ref={button} type="button" class="button" title={title} aria-expanded={open.value}
         onClick={() => (open.value = !open.peek())}
       >
         {label}
       </button>
-      {open.value && <div class={`popover-sheet ${right ? "right" : ""}`} role="group" aria-label={title}>{children(() => (open.value = false))}</div>}
+      {open.value && <div class={`popover-sheet ${right ? "right" : ""}`} role="group" aria-label={title}>{children(close)}</div>}
     </div>
   );
 }

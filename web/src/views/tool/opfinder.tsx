@@ -53,11 +53,13 @@ export function OpFinder({ report, s }: Omit<PartProps, "root">) {
   const get = (row: readonly Cell[], id: string): Cell => row[t!.columns.findIndex((c) => c.id === id)] ?? null;
   const choose = (name: string): void => {
     open.value = false;
+    text.value = name;
     set({ op: "", args: { ...s.args, node_name: name, expand: "" } });
   };
   const keys = (e: KeyboardEvent): void => {
     const by = e.key === "ArrowDown" ? 1 : e.key === "ArrowUp" ? -1 : 0;
-    if (by && rows.length) at.value = (at.peek() + by + rows.length + (at.peek() < 0 && by < 0 ? 1 : 0)) % rows.length;
+    if (by && !open.peek()) open.value = true;
+    else if (by && rows.length) at.value = (at.peek() + by + rows.length + (at.peek() < 0 && by < 0 ? 1 : 0)) % rows.length;
     else if (e.key === "Enter") choose(rows[at.peek()] ? String(get(rows[at.peek()]!, "op")) : text.peek().trim());
     else if (e.key === "Escape" && open.peek()) open.value = false;
     else return;
@@ -71,7 +73,7 @@ export function OpFinder({ report, s }: Omit<PartProps, "root">) {
         ref={box} data-filter type="text" role="combobox" aria-expanded={rows.length > 0} aria-controls="op-finder" autocomplete="off" spellcheck={false}
         placeholder="Find an op  ( / )" aria-label="Find an op" title="Part of a name, or letters of it; Enter shows the op that fits best" value={text.value}
         aria-activedescendant={rows[at.value] ? `op-found-${at.value}` : undefined}
-        onFocus={() => (open.value = true)} onBlur={() => (open.value = false)} onKeyDown={keys}
+        onFocus={() => (open.value = true)} onBlur={() => ((open.value = false), (text.value = asked))} onKeyDown={keys}
         onInput={(e) => (forget(), (text.value = e.currentTarget.value), (open.value = true))}
       />
       <ul id="op-finder" role="listbox" aria-label={text.value.trim() ? "Ops that match" : "Ops that took longest"} hidden={rows.length === 0}>
