@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Report, Table, Tree } from "../src/api/report";
 import { asReport } from "../src/api/report";
-import { compared, comparedTree, lessBase, pairOps, scaleOf, type Base } from "../src/model/base";
+import { compared, comparedTree, doubtsOf, lessBase, pairOps, scaledMetrics, scaleOf, twinProgram, type Base, type OpPairs } from "../src/model/base";
 import { elsewhere, parseTool, timelineHref, toolArguments } from "../src/model/toolurl";
 import { groupHref, groupOf, hostHref } from "../src/model/grouprows";
 import { found, inverted, treeCsv } from "../src/model/treemodel";
@@ -30,19 +30,81 @@ test("without steps cores are made alike, and of a stretch of time what was watc
   expect(scaleOf(null, overview(4, 4), false)).toMatchObject({ cores: 1, hosts: 1 });
 });
 
+function paired(now: Report, then: Report, scale: number): OpPairs {
+  const steps = pairOps(now, then, scale);
+  for (;;) {
+    const at = steps.next();
+    if (at.done) return at.value;
+  }
+}
+
 const HLO = "%f = f32[8]{0} fusion(f32[8]{0} %a), kind=kLoop";
 
 test("ops are matched by what they are: compiled anew they stand beside each other, and what is gone is counted", () => {
   const now = asReport({ tool: "hlo_stats", tables: [ops([["fusion.7", "2", HLO, 30], ["new.1", "2", "%n = f32[1] tanh(f32[1] %a)", 5]])] });
   const then = asReport({ tool: "hlo_stats", tables: [ops([["fusion.3", "1", HLO, 40], ["old.1", "1", "%o = s32[9] sort(s32[9] %a)", 8]])] });
   const scale = { cores: 0.5, hosts: 1, words: "for as many steps" };
-  const base: Base = { run: "before", report: then, scale, ops: pairOps(now, then, 0.5) };
+  const base: Base = { run: "before", report: then, scale, ops: paired(now, then, 0.5) };
   const t = compared(now.tables[0]!, base);
   expect(t.columns.map((c) => c.id)).toEqual(["op", "program_id", "self_time", "base", "base_delta", "base_share", "text", "base_match"]);
   expect(t.rows[0]).toEqual(["fusion.7", "2", 30, 20, 10, 10 / 11, HLO, "same"]);
   expect(t.rows[1]!.slice(2, 6)).toEqual([5, null, 5, 5 / 11]);
   expect(t.note).toContain("in 1 row that only the base has");
   expect(t.totals).toEqual({ self_time: 0, base: 0, base_delta: 0 });
+});
+
+test("of a part of the rows nothing is said of all, and the graph's amounts are held against none", () => {
+  const now = asReport({ tool: "hlo_stats", tables: [ops([["fusion.7", "2", HLO, 30], ["new.1", "2", "%n = f32[1] tanh(f32[1] %a)", 5]])] });
+  const then = asReport({ tool: "hlo_stats", tables: [ops([["fusion.3", "1", HLO, 40], ["old.1", "1", "%o = s32[9] sort(s32[9] %a)", 8]])] });
+  const base: Base = { run: "before", report: then, scale: { cores: 1, hosts: 1, words: "" }, ops: paired(now, then, 1) };
+  const whole = now.tables[0]!;
+  for (const t of [compared({ ...whole, total_rows: 9 }, base), compared(whole, { ...base, part: true })]) {
+    expect(t.columns.map((c) => c.id)).not.toContain("base_share");
+    expect(t.note).not.toContain("in all");
+    expect(t.note).not.toContain("only the base");
+    expect(t.rows[0]!.slice(2, 5)).toEqual([30, 40, -10]);
+  }
+  expect(compared(whole, { ...base, report: { ...then, tool: "graph_viewer" } })).toBe(whole);
+  expect(compared(whole, { ...base, doubts: "Not the same device." }).note).toContain("Not the same device.");
+});
+
+test("a row has no change where the base's table is cut: it may be in the rest", () => {
+  const layers = (rows: [string, number][], total: number): Table => ({ id: "layers", title: "", note: null, total_rows: total, rest: null, sort: null, columns: [{ id: "layer", label: "", unit: "", type: "text" }, { id: "self_time", label: "", unit: "ps", type: "number" }], rows });
+  const base = (total: number): Base => ({ run: "b", report: asReport({ tables: [layers([["x", 4]], total)] }), scale: { cores: 1, hosts: 1, words: "" }, ops: null });
+  const t = layers([["x", 5], ["y", 7]], 2);
+  expect(compared(t, base(1)).rows[1]!.slice(1, 4)).toEqual([7, null, 7]);
+  expect(compared(t, base(2)).rows).toEqual([["x", 5, 4, 1], ["y", 7, null, null]]);
+});
+
+test("collectives by replica group are matched on both pages that have them", () => {
+  const groups = (op: string, total: number): Table => ({
+    id: "replica_groups", title: "", note: null, total_rows: 1, rest: null, sort: null,
+    columns: [{ id: "op", label: "", unit: "", type: "op" }, { id: "kind", label: "", unit: "", type: "text" }, { id: "group", label: "", unit: "", type: "text" }, { id: "total", label: "", unit: "ps", type: "number" }, { id: "duration", label: "", unit: "ps", type: "number" }],
+    rows: [[op, "all-reduce", "0,1", total, 1]],
+  });
+  const base: Base = { run: "b", report: asReport({ tables: [groups("all-reduce.9", 40)] }), scale: { cores: 0.5, hosts: 1, words: "" }, ops: null };
+  expect(compared(groups("all-reduce.1", 30), base).rows[0]!.slice(3, 6)).toEqual([30, 20, 10]);
+});
+
+test("figures that are sums are scaled as tables are, means are not", () => {
+  const scale = { cores: 0.5, hosts: 2, words: "" };
+  expect(scaledMetrics([metric("device_time", 10), metric("host_input_time", 10), metric("step_time_mean", 10)], scale).map((m) => m.value)).toEqual([5, 20, 10]);
+});
+
+test("the base's program is the one that is called alike, or none", () => {
+  const programs = (rows: [string, string][]): Report => asReport({ tables: [{ id: "programs", title: "", note: null, total_rows: rows.length, rest: null, sort: null, columns: [{ id: "module", label: "", unit: "", type: "text" }, { id: "program_id", label: "", unit: "", type: "text" }], rows }] });
+  const [now, then] = [programs([["jit_a", "1"], ["jit_b", "2"]]), programs([["jit_b(77)", "77"], ["jit_c", "3"]])];
+  expect(twinProgram(now, then, "2")).toBe("77");
+  expect(twinProgram(now, then, "1")).toBe("");
+  expect(twinProgram(now, then, "")).toBe("");
+});
+
+test("another device and hosts that could not be read are said", () => {
+  const device = (value: string): Report => asReport({ metrics: [{ ...metric("device_type", 0), value }] });
+  expect(doubtsOf(device("TPU v5"), device("TPU v5"), null)).toBe("");
+  expect(doubtsOf(device("TPU v5"), device("A100"), null)).toContain("A100 there");
+  expect(doubtsOf(device("a"), { ...device("a"), missing_hosts: [{ host: "h9", code: "cut", detail: "" }] }, null)).toContain("h9");
+  expect(doubtsOf(device("a"), device("a"), device("a"))).toBe("The base has no ops.");
 });
 
 test("a share of the hardware is not scaled and has no share of a change", () => {

@@ -1,7 +1,7 @@
 // A run that the pages of another are held against (`base=` in the address): the same tables with what
 // a row was there, matched by what it is, and by how much it changed.
-import type { Cell, Column, Report, Table, Tree } from "../api/report";
-import { matchOps, metricOf, opsOf, pairRows, type Match, type Op } from "./compare";
+import type { Cell, Column, Metric, Report, Table, Tree } from "../api/report";
+import { matchInSteps, metricOf, moduleBase, opsOf, pairRows, type Match, type Op } from "./compare";
 import { plural } from "./format";
 import { opColumns, opOf, weightColumn } from "./ops";
 import { familyOf } from "./treemodel";
@@ -32,6 +32,36 @@ export function scaleOf(now: Report | null, base: Report | null, byTime: boolean
   return { cores: cores(now) / cores(base), hosts: hosts(now) / hosts(base), words: `for as many cores as here; one of the two has no steps, so that whole profiles are compared` };
 }
 
+/** Figures that are sums grow with what was recorded, as tables do. */
+const SUMS: Record<string, "cores" | "hosts" | undefined> = { device_time: "cores", kernel_time: "cores", host_input_time: "hosts" };
+
+export const scaledMetrics = (metrics: readonly Metric[], scale: Scale): Metric[] =>
+  metrics.map((m) => (SUMS[m.id] && m.value !== null ? { ...m, value: Math.round(asNumber(m.value) * scale[SUMS[m.id]!]) } : m));
+
+/** Of overviews: why what stands beside each other is not alike. `ops`: of the base, where the page is about ops. */
+export function doubtsOf(now: Report, base: Report, ops: Report | null): string {
+  const valueOf = (r: Report, id: string): Cell | undefined => r.metrics.find((m) => m.id === id)?.value;
+  const out: string[] = [];
+  const [mine, theirs] = [valueOf(now, "device_type"), valueOf(base, "device_type")];
+  if (mine && theirs && mine !== theirs) out.push(`Not the same device: ${String(theirs)} there, ${String(mine)} here.`);
+  for (const [r, where] of [[base, "of the base"], [now, "of this run"]] as const)
+    if (r.missing_hosts.length) out.push(`${plural(r.missing_hosts.length, "host")} ${where} could not be read: ${r.missing_hosts.slice(0, 5).map((h) => h.host).join(", ")}.`);
+  if (ops && opsOf(ops).length === 0) out.push("The base has no ops.");
+  return out.join(" ");
+}
+
+/** Of the base the program that is called as the one here, be it compiled anew; "": it has none. */
+export function twinProgram(now: Report, base: Report, id: string): string {
+  const programs = (r: Report): [id: string, name: string][] => {
+    const t = r.tables.find((x) => x.id === "programs");
+    const [p, m] = t ? [at(t, "program_id"), at(t, "module")] : [-1, -1];
+    return p < 0 || m < 0 ? [] : t!.rows.map((row) => [String(row[p]), moduleBase(String(row[m] ?? ""))]);
+  };
+  const all = programs(now);
+  const mine = all.find(([p]) => p === id) ?? (id === "" ? all[0] : undefined);
+  return (mine && programs(base).find(([, name]) => name === mine[1])?.[0]) ?? "";
+}
+
 /* --- which rows are the same --- */
 
 interface Rule {
@@ -43,10 +73,11 @@ interface Rule {
 
 const one = (column: string, by: Rule["by"] = "cores"): Rule => ({ passes: [[column]], by });
 
-const RULES: Record<string, Rule | undefined> = {
+const RULES: Record<string, Rule | readonly Rule[] | undefined> = {
   device: { passes: [["operation", "type"]] }, host: { passes: [["operation", "type"]], by: "hosts" },
   device_types: one("type"), host_types: one("type", "hosts"),
-  categories: one("category"), layers: one("layer"), sources: one("source"), replica_groups: one("replica_group"),
+  categories: one("category"), layers: one("layer"), sources: one("source"),
+  replica_groups: [{ ...one("replica_group"), only: "replica_group" }, { passes: [["op", "kind", "group"], ["kind", "group"]], weight: "total", only: "group" }],
   rematerialization: one("computed"), outside_compilation: one("computed"),
   kernels: { passes: [["kernel", "op", "grid", "block"], ["kernel", "op"], ["kernel"], ["short_name", "op"], ["short_name"]], only: "short_name" },
   units: { passes: [["host", "device", "sample", "node", "unit"], ["device", "sample", "node", "unit"], ["device", "node", "unit"]], by: "none", weight: "busy" },
@@ -56,6 +87,9 @@ const RULES: Record<string, Rule | undefined> = {
 };
 
 const at = (t: Pick<Table, "columns">, id: string): number => t.columns.findIndex((c) => c.id === id);
+
+/** The first that is about such a table: two pages may call theirs alike. */
+const ruleOf = (t: Table): Rule | undefined => [RULES[t.id] ?? []].flat().find((r) => !r.only || at(t, r.only) >= 0);
 
 export const isOpTable = (t: Table): boolean => t.columns.some((c) => c.type === "op") && at(t, "self_time") >= 0 && at(t, "program_id") >= 0;
 
@@ -106,9 +140,12 @@ export interface OpPairs {
 
 const opKey = (op: string, program: string): string => `${program}\u0001${op}`;
 
-export function pairOps(now: Report, base: Report, scale: number): OpPairs {
+/** A pass at a time: between them the page may go on. */
+export function* pairOps(now: Report, base: Report, scale: number): Generator<void, OpPairs> {
   const out: OpPairs = { was: new Map(), gone: { rows: 0, sum: 0 } };
-  for (const { a, b, match } of matchOps(opsOf(base), opsOf(now))) {
+  const [then, mine] = [opsOf(base), opsOf(now)];
+  yield;
+  for (const { a, b, match } of yield* matchInSteps(then, mine)) {
     if (!b) {
       out.gone.rows++;
       out.gone.sum += a!.time * scale;
@@ -135,23 +172,32 @@ export interface Base {
   report: Report | null; // of the same tool; null: not here yet, or it has none
   scale: Scale;
   ops: OpPairs | null;
+  part?: boolean; // the page has some of the rows only
+  doubts?: string; // why the two are not alike; "": they are
 }
+
+/** The graph's tables are about what is around one op, in amounts of their own. */
+const APART = new Set(["graph_viewer"]);
 
 const MAY_SHARE = /^(ps|ns|bytes|count)$/;
 
 /** The table with the base's columns behind its weight; itself, where it is about nothing that could be matched. */
 export function compared(t: Table, b: Base): Table {
-  const rule = RULES[t.id];
+  const rule = ruleOf(t);
   const ops = isOpTable(t);
+  if (APART.has(b.report?.tool ?? "")) return t;
   const there = b.report?.tables.find((x) => x.id === t.id);
-  if (ops ? !b.ops : !there || !rule || (rule.only && at(t, rule.only) < 0)) return t;
+  if (ops ? !b.ops : !there || !rule) return t;
   const weight = rule?.weight ? at(t, rule.weight) : weightColumn(t.columns);
   if (weight < 0 || at(t, "base") >= 0) return t;
   const by = rule?.by ?? "cores";
   const made = ops ? byOps(t, b.ops!) : byColumns(t, there!, rule!, weight, by === "none" ? 1 : b.scale[by]);
   const c = t.columns[weight]!;
-  const share = MAY_SHARE.test(c.unit) && by !== "none";
-  const delta = t.rows.map((r, i) => asNumber(r[weight]) - (Number.isNaN(made.was[i]!) ? (share ? 0 : NaN) : made.was[i]!));
+  const summed = MAY_SHARE.test(c.unit) && by !== "none";
+  const cut = !ops && there!.total_rows > there!.rows.length; // what has no partner may have one in the rest
+  const part = cut || b.part === true || t.total_rows > t.rows.length;
+  const share = summed && !part;
+  const delta = t.rows.map((r, i) => asNumber(r[weight]) - (Number.isNaN(made.was[i]!) ? (summed && !cut ? 0 : NaN) : made.was[i]!));
   const change = delta.reduce((s, d) => s + (d || 0), 0) - made.gone.sum;
   const whole = (v: number): number | null => (Number.isNaN(v) ? null : c.unit === "ps" || c.unit === "ns" || c.unit === "bytes" ? Math.round(v) : v);
   const rows = t.rows.map((r, i): Cell[] => [
@@ -163,9 +209,11 @@ export function compared(t: Table, b: Base): Table {
   const match = ops ? columns.slice(-1) : [];
   const front = columns.slice(0, columns.length - match.length);
   const sums = share && t.totals ? { base: 0, base_delta: 0 } : {};
-  const note = share
-    ? `Against ${b.run}: ${signed(whole(change) ?? 0, c.unit)} in all${made.gone.rows > 0 ? `, of which ${show(whole(made.gone.sum), c.unit)} less in ${plural(made.gone.rows, "row")} that only the base has` : ""}. Base: ${b.scale.words}.`
-    : `Against ${b.run}${made.gone.rows > 0 ? `, which has ${plural(made.gone.rows, "row")} that this run has not` : ""}.`;
+  const lost = !part && made.gone.rows > 0;
+  const said = share
+    ? `Against ${b.run}: ${signed(whole(change) ?? 0, c.unit)} in all${lost ? `, of which ${show(whole(made.gone.sum), c.unit)} less in ${plural(made.gone.rows, "row")} that only the base has` : ""}. Base: ${b.scale.words}.`
+    : `Against ${b.run}${lost ? `, which has ${plural(made.gone.rows, "row")} that this run has not` : ""}${part ? ": row by row, for not all rows are here" : ""}.${summed ? ` Base: ${b.scale.words}.` : ""}`;
+  const note = [said, b.doubts].filter(Boolean).join(" ");
   return {
     ...t, rows, note: [t.note, note].filter(Boolean).join(" "),
     columns: [...t.columns.slice(0, weight + 1), ...front, ...t.columns.slice(weight + 1), ...match],
@@ -177,7 +225,7 @@ export function compared(t: Table, b: Base): Table {
 
 /** Nodes by their path, ops by what they are. */
 export function comparedTree(tree: Tree, b: Base): Tree {
-  const there = b.report?.tree;
+  const there = APART.has(b.report?.tool ?? "") ? null : b.report?.tree;
   const weight = weightColumn(tree.columns);
   if (!there || weight < 0 || there.id !== tree.id) return tree;
   const w = there.columns.findIndex((c) => c.id === tree.columns[weight]!.id);

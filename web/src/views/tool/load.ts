@@ -1,6 +1,6 @@
 // The report that the address asks for: fetched, kept for the way back, asked again while the server
 // is still busy with the profile.
-import { useSignal, type Signal } from "@preact/signals";
+import { batch, useSignal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Api, asProblem, isAbort, Problem } from "../../api/client";
 import type { Params } from "../../api/base";
@@ -26,6 +26,7 @@ export interface Loading {
   problem: Signal<Problem | null>;
   busy: Signal<boolean>;
   progress: Signal<Progress | null>; // while the profile itself is being read, and that takes a while
+  fresh: boolean; // the report is what is asked for now, not what was before
   retry: () => void;
 }
 
@@ -35,6 +36,7 @@ const RETRIES = 40;
 /** null: nothing is asked for. */
 export function useReport(api: Api, params: Params | null): Loading {
   const report = useSignal<Report | null>(null);
+  const of = useSignal(""); // what the report was asked for by
   const problem = useSignal<Problem | null>(null);
   const busy = useSignal(true);
   const progress = useSignal<Progress | null>(null);
@@ -52,8 +54,12 @@ export function useReport(api: Api, params: Params | null): Loading {
     let tries = 0;
     busy.value = true;
     problem.value = null;
+    const show = (r: Report): void => batch(() => {
+      report.value = r;
+      of.value = key;
+    });
     const old = kept.get(key);
-    if (old) report.value = old;
+    if (old) show(old);
     else if (report.peek() && report.peek()!.tool !== params["tool"]) report.value = null;
 
     const ask = (): void => {
@@ -61,7 +67,7 @@ export function useReport(api: Api, params: Params | null): Loading {
         (got) => {
           const full = asReport(got);
           keep(key, full);
-          report.value = full;
+          show(full);
           busy.value = false;
           progress.value = null;
         },
@@ -106,5 +112,5 @@ export function useReport(api: Api, params: Params | null): Loading {
     };
   }, [key, turn.value]);
 
-  return { report, problem, busy, progress, retry: () => turn.value++ };
+  return { report, problem, busy, progress, fresh: key !== "" && of.value === key, retry: () => turn.value++ };
 }

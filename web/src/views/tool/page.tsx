@@ -59,7 +59,7 @@ export function ToolPage() {
 
   // Rows that were kept back are ordered and chosen by the server, not among those that are here.
   const word = truncated.value ? serverFilter(s.q, truncated.value) : "";
-  const { report, problem, busy, progress, retry } = useReport(api, {
+  const { report, problem, busy, progress, fresh, retry } = useReport(api, {
     run: s.run, tool: tool.id, host: s.hosts, limit: limit.value, ...rangeArguments(s), ...toolArguments(s), ...specials[tool.id]?.args?.(s),
     ...(truncated.value && s.sort && !BASE_COLUMNS.has(s.sort.replace("-", "")) ? { sort: s.sort } : {}), ...(word ? { filter: word } : {}),
   });
@@ -68,7 +68,7 @@ export function ToolPage() {
     if (r && r.tables[0] && r.tables[0].total_rows > r.tables[0].rows.length) truncated.value = r.tables[0].columns;
   }, [r]);
 
-  const held = useBase(api, s, tool, r, specials[tool.id]?.args?.(s));
+  const held = useBase(api, s, tool, fresh ? r : null, specials[tool.id]?.args?.(s));
 
   return (
     <>
