@@ -56,12 +56,13 @@ export function programFiles(r: Report, run: string, program: string): { label: 
   const t = r.tables.find((x) => x.id === "modules");
   const [id, module] = [t?.columns.findIndex((c) => c.id === "program_id") ?? -1, t?.columns.findIndex((c) => c.id === "module") ?? -1];
   const row = t && id >= 0 && module >= 0 ? t.rows.find((x) => String(x[id]) === program) : undefined;
-  const host = r.hosts[0];
-  if (!row || !host) return [];
+  // Whichever of them has the program; an address has room for so many.
+  const hosts = r.hosts.slice(0, 100).join(",");
+  if (!row || !hosts) return [];
   const name = String(row[module]);
   return FILES.map(([label, title, type, suffix, more]) => ({
     label, title, name: `${name.replace(/[^\w.-]+/g, "_")}.${suffix}`,
-    href: `data/plugin/profile/data?${new URLSearchParams({ run, tag: "graph_viewer", host, module_name: name, type, ...more }).toString()}`,
+    href: `data/plugin/profile/data?${new URLSearchParams({ run, tag: "graph_viewer", hosts, module_name: name, type, ...more }).toString()}`,
   }));
 }
 
