@@ -92,7 +92,7 @@ test("figures that are sums are scaled as tables are, means are not", () => {
 });
 
 test("the base's program is the one that is called alike, or none", () => {
-  const programs = (rows: [string, string][]): Report => asReport({ tables: [{ id: "programs", title: "", note: null, total_rows: rows.length, rest: null, sort: null, columns: [{ id: "module", label: "", unit: "", type: "text" }, { id: "program_id", label: "", unit: "", type: "text" }], rows }] });
+  const programs = (rows: [string, string][]): Report => asReport({ tables: [{ id: "modules", title: "", note: null, total_rows: rows.length, rest: null, sort: null, columns: [{ id: "module", label: "", unit: "", type: "text" }, { id: "program_id", label: "", unit: "", type: "text" }], rows }] });
   const [now, then] = [programs([["jit_a", "1"], ["jit_b", "2"]]), programs([["jit_b(77)", "77"], ["jit_c", "3"]])];
   expect(twinProgram(now, then, "2")).toBe("77");
   expect(twinProgram(now, then, "1")).toBe("");

@@ -53,7 +53,7 @@ export function doubtsOf(now: Report, base: Report, ops: Report | null): string 
 /** Of the base the program that is called as the one here, be it compiled anew; "": it has none. */
 export function twinProgram(now: Report, base: Report, id: string): string {
   const programs = (r: Report): [id: string, name: string][] => {
-    const t = r.tables.find((x) => x.id === "programs");
+    const t = r.tables.find((x) => x.id === "modules");
     const [p, m] = t ? [at(t, "program_id"), at(t, "module")] : [-1, -1];
     return p < 0 || m < 0 ? [] : t!.rows.map((row) => [String(row[p]), moduleBase(String(row[m] ?? ""))]);
   };
