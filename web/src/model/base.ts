@@ -33,7 +33,7 @@ export function scaleOf(now: Report | null, base: Report | null, byTime: boolean
 }
 
 /** Figures that are sums grow with what was recorded, as tables do. */
-const SUMS: Record<string, "cores" | "hosts" | undefined> = { device_time: "cores", kernel_time: "cores", host_input_time: "hosts" };
+const SUMS: Record<string, "cores" | "hosts" | undefined> = { device_time: "cores", kernel_time: "cores", program_time: "cores", host_input_time: "hosts" };
 
 export const scaledMetrics = (metrics: readonly Metric[], scale: Scale): Metric[] =>
   metrics.map((m) => (SUMS[m.id] && m.value !== null ? { ...m, value: Math.round(asNumber(m.value) * scale[SUMS[m.id]!]) } : m));
