@@ -41,7 +41,7 @@ describe("the graph's report", () => {
     const files = programFiles(r, "a/b", "7");
     expect(files.map((f) => f.name)).toEqual(["jit_f_7_.short.txt", "jit_f_7_.txt", "jit_f_7_.metadata.txt", "jit_f_7_.hlo.pb", "jit_f_7_.pbtxt"]);
     expect(files[2]!.href).toContain("type=long_txt&show_metadata=true");
-    expect(files[3]!.href).toBe("data/plugin/profile/data?run=a%2Fb&tag=graph_viewer&host=w+0&module_name=jit_f%287%29&type=pb");
+    expect(files[3]!.href).toBe("data/plugin/profile/data?run=a%2Fb&tag=graph_viewer&hosts=w+0&module_name=jit_f%287%29&type=pb");
     expect(programFiles(r, "a/b", "8")).toEqual([]);
     expect(programFiles(asReport({}), "a/b", "")).toEqual([]);
   });
