@@ -131,6 +131,7 @@ struct report_range {
     char steps[40]; /* "10-20"; "": asked for by time */
     char label[100];
     bool ignored; /* the report is about the whole run nonetheless */
+    bool cuts;    /* events of the run lie outside of it */
 };
 
 struct report_section {

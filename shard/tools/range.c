@@ -216,6 +216,8 @@ enum xp_status range_close(struct range *r, const struct tool_report *report, st
         r->shown.t0_ps = r->seen.t0_ps;
         r->shown.t1_ps = r->seen.t1_ps;
     }
+    r->shown.cuts = r->any && !report->whole &&
+                    (r->shown.t0_ps > r->seen.begin_ps || r->shown.t1_ps <= r->seen.end_ps);
     if (!r->any || r->seen.found || report->whole)
         return XP_OK;
     if (r->by_steps && r->seen.has_steps)

@@ -393,8 +393,10 @@ enum xp_status report_kernels(struct facts *facts, size_t n, const struct tool_a
                               struct report *r, struct xp_error *err)
 {
     struct kernel_host *hosts = xp_arena_zalloc(r->a, (n + 1) * sizeof *hosts);
-    struct kernel_view v = {
-        .r = r, .hosts = hosts, .n = n, .where = args->range ? "in this range " : ""};
+    struct kernel_view v = {.r = r,
+                            .hosts = hosts,
+                            .n = n,
+                            .where = args->range && args->range->cuts ? "in this range " : ""};
     struct kernel_ask ask;
     XP_TRY(kernel_ask_of(args, &ask, err));
     if (!hosts)
