@@ -102,7 +102,7 @@ static bool add_core(struct reader *r, uint32_t ordinal)
 
 static bool kind_of(struct xp_span opcode, uint8_t *kind)
 {
-    for (uint8_t k = 0; k < COMM_KINDS; k++)
+    for (int k = 0; k < COMM_KINDS; k++)
         if (xp_span_eq(opcode, xp_span_str(comm_kind_name(k)))) {
             *kind = k;
             return true;

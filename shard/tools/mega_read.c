@@ -580,7 +580,7 @@ static bool draw(struct reader *r)
     struct mega *m = r->m;
     struct vec best = {0}, spans = {0};
     bool fine = true;
-    for (uint8_t k = 0; k < MEGA_CURVES; k++)
+    for (int k = 0; k < MEGA_CURVES; k++)
         for (int source = MEGA_BY_ACTIONS; source < MEGA_SOURCES && !m->sources[k]; source++)
             for (size_t i = 0; i < r->flows[source].n; i++) {
                 const struct mega_flow *f = &VEC(r->flows[source], struct mega_flow)[i];

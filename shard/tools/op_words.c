@@ -188,7 +188,8 @@ static void add_member(struct label *l, int64_t member)
     const char *comma = l->members++ ? "," : "";
     if (l->full)
         return;
-    int n = snprintf(one, sizeof one, "%s%lld", comma, (long long)(l->base + member));
+    long long which = l->base + member;
+    int n = snprintf(one, sizeof one, "%s%lld", comma, which);
     if (l->n + (size_t)n + 24 > l->cap) { /* room for what says how many */
         l->full = true;
         return;

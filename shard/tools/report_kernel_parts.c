@@ -125,7 +125,7 @@ static void causes_over_time(struct kernel_view *v)
     struct chart c = {.k = &v->d->in};
     if (!(c.k->has & (KERNEL_HAS_INSTRUCTIONS | KERNEL_HAS_REGIONS)))
         return;
-    for (uint8_t i = 0; i < KERNEL_CAUSES; i++) {
+    for (int i = 0; i < KERNEL_CAUSES; i++) {
         int64_t any = 0;
         for (uint32_t b = 0; b < c.k->bins.n; b++)
             any |= c.k->causes.bins[(size_t)b * KERNEL_CAUSES + i];
