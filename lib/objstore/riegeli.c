@@ -248,7 +248,7 @@ static enum xp_status pour_brotli(struct opened *o, struct xp_error *err)
                 status = hand_on(o, p, n, err);
             }
         } while (r == BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT && status == XP_OK && !o->bad);
-        if (s.n)
+        if (s.n && r == BROTLI_DECODER_RESULT_SUCCESS)
             spoilt(o, "something follows the compressed bytes");
     }
     if (status == XP_OK && r != BROTLI_DECODER_RESULT_SUCCESS)
