@@ -91,26 +91,32 @@ static void row(void *ctx, uint64_t i, struct report_cell *c)
     c[4] = o->inner ? report_of_u64(o->inner) : report_none();
 }
 
-void graph_ops_table(struct report *r, const struct graph_ops *v, uint64_t program)
+/* A table of ops: what each is, then columns of its own. */
+static void put_ops(struct report *r, const struct report_column *more, size_t n_more,
+                    struct report_rows *rows)
 {
     struct report_column columns[GRAPH_OP_CELLS + OWN_CELLS];
+    memcpy(columns, graph_op_columns, sizeof graph_op_columns);
+    memcpy(columns + GRAPH_OP_CELLS, more, n_more * sizeof *more);
+    rows->columns = columns;
+    rows->ncolumns = (uint32_t)(GRAPH_OP_CELLS + n_more);
+    report_table(r, rows);
+}
+
+void graph_ops_table(struct report *r, const struct graph_ops *v, uint64_t program)
+{
     struct graph_ops all = *v;
     if (!v->asked)
         return;
     all.program = program;
-    memcpy(columns, graph_op_columns, sizeof graph_op_columns);
-    memcpy(columns + GRAPH_OP_CELLS, own, sizeof own);
     if (v->total > v->n)
         report_note(r, REPORT_WARNING, "ops_cut",
                     "Of %llu ops of the module the first %zu are listed.",
                     (unsigned long long)v->total, v->n);
-    report_table(r, &(struct report_rows){.id = "ops",
-                                          .title = "All ops of the module",
-                                          .columns = columns,
-                                          .ncolumns = GRAPH_OP_CELLS + OWN_CELLS,
-                                          .n = all.n,
-                                          .row = row,
-                                          .ctx = &all});
+    put_ops(
+        r, own, OWN_CELLS,
+        &(struct report_rows){
+            .id = "ops", .title = "All ops of the module", .n = all.n, .row = row, .ctx = &all});
 }
 
 /* --- around an op --- */
@@ -180,6 +186,7 @@ struct graph_near *graph_get_near(struct facts *f, struct xp_arena *a)
 }
 
 #define NEAR_CELLS 3
+_Static_assert(NEAR_CELLS <= OWN_CELLS, "put_ops has room for the longer");
 static const struct report_column near_columns[NEAR_CELLS] = {
     {"relation", "It is", "", REPORT_COL_TEXT, false, "to the op in question"},
     {"number", "Number", "", REPORT_COL_NUMBER, false, "of the operand, from 0; of the user"},
@@ -199,20 +206,16 @@ static void near_row(void *ctx, uint64_t i, struct report_cell *c)
 
 void graph_near_table(struct report *r, const struct graph_near *v, uint64_t program)
 {
-    struct report_column columns[GRAPH_OP_CELLS + NEAR_CELLS];
     struct graph_near all = *v;
     all.program = program;
-    memcpy(columns, graph_op_columns, sizeof graph_op_columns);
-    memcpy(columns + GRAPH_OP_CELLS, near_columns, sizeof near_columns);
     if (v->total > v->n)
         report_note(r, REPORT_INFO, "around_cut",
                     "Of %llu operands and users of the op %zu are listed.",
                     (unsigned long long)v->total, v->n);
-    report_table(r, &(struct report_rows){.id = "around",
-                                          .title = "Operands and users",
-                                          .columns = columns,
-                                          .ncolumns = GRAPH_OP_CELLS + NEAR_CELLS,
-                                          .n = all.n,
-                                          .row = near_row,
-                                          .ctx = &all});
+    put_ops(r, near_columns, NEAR_CELLS,
+            &(struct report_rows){.id = "around",
+                                  .title = "Operands and users",
+                                  .n = all.n,
+                                  .row = near_row,
+                                  .ctx = &all});
 }
